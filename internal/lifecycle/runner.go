@@ -130,6 +130,12 @@ func (r *runner) attempt(parent context.Context, firstStart time.Time, lastErr e
 	limit, stopLimit := r.startLimit(firstStart)
 	defer stopLimit()
 	var readySince time.Time
+	becomeReady := func() {
+		ready, limit = nil, nil
+		readySince = time.Now()
+		r.set(Ready)
+		r.readyOnce.Do(func() { close(r.ready) })
+	}
 	readyFor := func() time.Duration {
 		if readySince.IsZero() {
 			return 0
@@ -139,10 +145,7 @@ func (r *runner) attempt(parent context.Context, firstStart time.Time, lastErr e
 	for {
 		select {
 		case <-ready:
-			ready, limit = nil, nil
-			readySince = time.Now()
-			r.set(Ready)
-			r.readyOnce.Do(func() { close(r.ready) })
+			becomeReady()
 		case <-limit:
 			cancel()
 			result := r.awaitReturn(done)
@@ -152,6 +155,11 @@ func (r *runner) attempt(parent context.Context, firstStart time.Time, lastErr e
 			result.err = &TimeoutError{What: "not ready", Limit: r.component.StartTimeout, Last: result.err}
 			return result
 		case err := <-done:
+			select {
+			case <-ready: // both at once: it was ready before it ended
+				becomeReady()
+			default:
+			}
 			if err == nil {
 				err = ErrEnded
 			}
