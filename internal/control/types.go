@@ -1,0 +1,60 @@
+package control
+
+import "time"
+
+// State is what the whole appliance is doing.
+type State string
+
+// The states of an appliance. NotRunning is the command line's: a socket can't
+// say it.
+const (
+	Starting   State = "starting"
+	Ready      State = "ready"
+	Degraded   State = "degraded" // it was ready, and a component is not at the moment
+	Stopping   State = "stopping"
+	NotRunning State = "not-running"
+)
+
+// Status is what an appliance says of itself. The fields are documented in
+// docs/json.md; none is ever taken away or changes its meaning.
+type Status struct {
+	Name       string      `json:"name"`
+	State      State       `json:"state"`
+	Version    string      `json:"version,omitempty"`
+	PID        int         `json:"pid,omitempty"`
+	RunID      string      `json:"runID,omitempty"`
+	StartedAt  time.Time   `json:"startedAt,omitzero"`
+	Server     string      `json:"server,omitempty"`
+	Context    string      `json:"context,omitempty"`
+	DataDir    string      `json:"dataDir"`
+	Kubeconfig string      `json:"kubeconfig,omitempty"`
+	Driver     string      `json:"driver,omitempty"`
+	Storage    string      `json:"storage,omitempty"`
+	Ephemeral  bool        `json:"ephemeral,omitempty"`
+	Memory     *Memory     `json:"memory,omitempty"`
+	Components []Component `json:"components,omitempty"`
+	// Settings are what the appliance was started with, by flag name.
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// Memory is the process's memory in bytes.
+type Memory struct {
+	// Resident is everything in RAM; Anonymous is the part of it that is not
+	// backed by files.
+	Resident  int64 `json:"residentBytes"`
+	Anonymous int64 `json:"anonymousBytes"`
+}
+
+// Component is the state of one part of the appliance.
+type Component struct {
+	Name      string    `json:"name"`
+	State     string    `json:"state"`
+	Since     time.Time `json:"since"`
+	Restarts  int       `json:"restarts"`
+	LastError string    `json:"lastError,omitempty"`
+	LogFile   string    `json:"logFile,omitempty"`
+}
+
+type errorBody struct {
+	Error string `json:"error"`
+}
