@@ -175,6 +175,10 @@ func (p *PKI) ClientFiles(id Client) Files { return p.files(string(id)) }
 // ServingFiles are the files of a server, like [PKI.ClientFiles].
 func (p *PKI) ServingFiles(s Serving) Files { return p.files(string(s)) }
 
+// CAFiles are the cluster authority's certificate and key, for the controller
+// that signs certificate signing requests.
+func (p *PKI) CAFiles() Files { return p.files(clusterAuthority) }
+
 // CAFile is the cluster authority's certificate.
 func (p *PKI) CAFile() string { return p.files(clusterAuthority).Cert }
 
