@@ -1,4 +1,11 @@
-// Command taskctl runs a whole Kubernetes development appliance in one process.
+// Command taskctl gives a developer a Kubernetes control plane, the store under
+// it, a Task operator and an aggregated API in one process.
 package main
 
-func main() {}
+import (
+	"os"
+
+	"github.com/taskctl-dev/taskctl/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args, cli.OS())) }

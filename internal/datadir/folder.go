@@ -33,11 +33,12 @@ type Folder struct {
 	state State
 }
 
-// Open makes the folder if need be and takes its lock. Errors are for people:
-// they say what to do. A *LockedError means that a living process owns it, a
-// *NewerError that a newer program does.
+// Open makes the folder if need be, takes its lock and reads state.json.
+// Errors are for people: they say what to do. A *LockedError means that a
+// living process owns it, a *NewerError that it is a newer program's.
 //
-// The caller closes the folder.
+// The caller closes the folder. Nothing but the lock is written, so that a
+// folder on a full disk can still be opened and deleted.
 func Open(path, name string) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -88,13 +89,13 @@ func checkFolder(path string) error {
 	}
 	for _, entry := range entries {
 		if entry.Name() == stateFile || entry.Name() == lockFile {
-			return checkSpace(path, minFreeAgain)
+			return nil
 		}
 	}
 	if len(entries) > 0 {
 		return fmt.Errorf("the folder %s has other files in it (%s, …) and is no data folder of taskctl: choose an empty one with --data-dir", path, entries[0].Name())
 	}
-	return checkSpace(path, minFreeFresh)
+	return nil
 }
 
 func checkSpace(path string, needed uint64) error {
@@ -145,6 +146,19 @@ func (f *Folder) load(name string) error {
 		state.Ports = map[string]int{}
 	}
 	f.state = state
+	return nil
+}
+
+// Prepare makes what an appliance needs before it starts, clears what a killed
+// one left, and writes state.json.
+func (f *Folder) Prepare() error {
+	needed := uint64(minFreeAgain)
+	if f.fresh {
+		needed = minFreeFresh
+	}
+	if err := checkSpace(f.Path, needed); err != nil {
+		return err
+	}
 	if err := f.prepareSockets(); err != nil {
 		return err
 	}

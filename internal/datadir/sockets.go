@@ -80,6 +80,9 @@ func shortSocketDir(path string) (string, error) {
 // data folder. What cannot be deleted is cleared by the next Open.
 func (f *Folder) removeSockets() {
 	dir := f.State().SocketDir
+	if dir == "" {
+		return
+	}
 	for _, name := range []string{etcdSocket, controlSocket} {
 		os.Remove(filepath.Join(dir, name))
 	}

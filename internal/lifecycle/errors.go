@@ -9,7 +9,7 @@ import (
 
 // Error is what a group reports about one component.
 type Error struct {
-	// Component is the name of the component to blame.
+	// Component is the name of the component to blame; "" if it is none.
 	Component string
 	// LogFile is its log file; it may be empty.
 	LogFile string
@@ -18,6 +18,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if e.Component == "" {
+		return e.Err.Error()
+	}
 	if e.LogFile == "" {
 		return fmt.Sprintf("%s: %v", e.Component, e.Err)
 	}

@@ -103,7 +103,8 @@ func (g *Group) Run(ctx context.Context, ready func()) error {
 }
 
 // Fail reports that the named component can't go on, from outside its Run: a
-// fatal exit that was caught in one of its goroutines. The group stops in
+// fatal exit that was caught in one of its goroutines. The name is "" when no
+// component is to blame. The group stops in
 // order and returns err. Safe to call at any time, from any goroutine.
 func (g *Group) Fail(component string, err error) {
 	r := g.find(component)
@@ -114,6 +115,9 @@ func (g *Group) Fail(component string, err error) {
 	}
 	g.stop()
 }
+
+// Stopping is closed when the group begins to stop, for whatever reason.
+func (g *Group) Stopping() <-chan struct{} { return g.stopping }
 
 // Snapshot is the state of every component, in the order of New.
 func (g *Group) Snapshot() []Status {

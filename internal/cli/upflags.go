@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskctl-dev/taskctl/internal/kubeconfig"
+	"github.com/taskctl-dev/taskctl/internal/supervisor"
+)
+
+// defaultWait is how long a start may take. Measured starts take 3 s; a cold
+// disk and a busy machine have been seen to take ten times that.
+const defaultWait = 2 * time.Minute
+
+// applianceFlags are the flags that say what an appliance is like; up and ci
+// have them.
+func applianceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "cluster", Value: "auto", Usage: "`DRIVER` of the cluster: auto, embedded or kind"},
+		&cli.StringFlag{Name: "storage", Usage: "where objects are stored: `SPEC` is etcd", DefaultText: supervisor.DefaultStorage},
+		&cli.IntFlag{Name: "port", Usage: "`PORT` of the API server", DefaultText: "a free one, kept across restarts"},
+		&cli.DurationFlag{Name: "wait", Value: defaultWait, Usage: "`LIMIT` for the start"},
+		&cli.StringFlag{Name: "without", Usage: "leave out `COMPONENTS` (with commas: " + strings.Join(supervisor.Removable(), ", ") + "), to run them from elsewhere"},
+		&cli.DurationFlag{Name: "certificate-lifetime", Hidden: true, Usage: "`LIFETIME` of certificates, for tests of their renewal"},
+	}
+}
+
+// upFlags are the flags of up alone.
+func upFlags() []cli.Flag {
+	return append(applianceFlags(),
+		&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "run in the background; return when ready"},
+		&cli.BoolFlag{Name: "ephemeral", Usage: "delete the data folder when the appliance stops"},
+		&cli.StringFlag{Name: "kubeconfig", Usage: "merge the context into `FILE`", DefaultText: "KUBECONFIG's first file, else ~/.kube/config"},
+		&cli.BoolFlag{Name: "switch-context", Value: true, Usage: "make it the current context"},
+		&cli.BoolFlag{Name: "recreate", Usage: "stop a running appliance and delete its data first"},
+	)
+}
+
+// upConfig is what an appliance is started with.
+type upConfig struct {
+	common
+	options   supervisor.Options // without Folder and OnEvent
+	ephemeral bool
+	recreate  bool
+}
+
+// applianceConfig reads the flags of applianceFlags.
+func applianceConfig(c *cli.Context, values common) (upConfig, error) {
+	config := upConfig{common: values, options: supervisor.Options{
+		Name:                values.name,
+		Storage:             c.String("storage"),
+		Port:                c.Int("port"),
+		Wait:                c.Duration("wait"),
+		Verbosity:           values.verbosity,
+		CertificateLifetime: c.Duration("certificate-lifetime"),
+	}}
+	switch driver := c.String("cluster"); driver {
+	case "auto", supervisor.Driver:
+	case "kind":
+		return config, usageError("this build of taskctl has the embedded driver only: leave --cluster out, or use --cluster embedded")
+	default:
+		return config, usageError("the driver %q is not known: use --cluster auto, embedded or kind", driver)
+	}
+	if err := supervisor.CheckStorage(config.options.Storage); err != nil {
+		return config, usageError("%w", err)
+	}
+	if port := config.options.Port; port < 0 || port > 65535 {
+		return config, usageError("the port %d does not exist: use --port with 1 to 65535, or leave it out for a free one", port)
+	}
+	if config.options.Wait <= 0 {
+		return config, usageError("the limit of --wait must be longer than 0, like 2m")
+	}
+	if err := readWithout(c.String("without"), &config.options); err != nil {
+		return config, err
+	}
+	return config, nil
+}
+
+func readWithout(list string, options *supervisor.Options) error {
+	for _, name := range strings.Split(list, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" || slices.Contains(options.Without, name) {
+			continue
+		}
+		if !slices.Contains(supervisor.Removable(), name) {
+			return usageError("the component %q can't be left out; --without takes %s", name, strings.Join(supervisor.Removable(), ", "))
+		}
+		options.Without = append(options.Without, name)
+	}
+	slices.Sort(options.Without)
+	return nil
+}
+
+func (p *program) upConfig(c *cli.Context) (upConfig, error) {
+	values, err := p.common(c)
+	if err != nil {
+		return upConfig{}, err
+	}
+	config, err := applianceConfig(c, values)
+	if err != nil {
+		return config, err
+	}
+	config.ephemeral, config.recreate = c.Bool("ephemeral"), c.Bool("recreate")
+	config.options.SwitchContext = c.Bool("switch-context")
+	if file := c.String("kubeconfig"); file != "" {
+		config.options.Kubeconfig, err = filepath.Abs(file)
+	} else {
+		config.options.Kubeconfig, err = kubeconfig.DefaultFile(p.env.Getenv)
+	}
+	config.options.Settings = config.settings()
+	return config, err
+}
+
+// settings are what a second up is compared with, by flag name. What a flag
+// leaves open ("") is as it was, and never differs.
+func (c upConfig) settings() map[string]string {
+	settings := map[string]string{
+		"cluster":   supervisor.Driver,
+		"storage":   supervisor.DefaultStorage,
+		"ephemeral": strconv.FormatBool(c.ephemeral),
+		"without":   strings.Join(c.options.Without, ","),
+	}
+	if c.options.Port != 0 {
+		settings["port"] = strconv.Itoa(c.options.Port)
+	}
+	return settings
+}

@@ -1,0 +1,221 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/taskctl-dev/taskctl/cluster/embedded"
+	"github.com/taskctl-dev/taskctl/internal/control"
+	"github.com/taskctl-dev/taskctl/internal/datadir"
+	"github.com/taskctl-dev/taskctl/internal/lifecycle"
+	"github.com/taskctl-dev/taskctl/internal/logging"
+	"github.com/taskctl-dev/taskctl/internal/pki"
+)
+
+// Driver is where the API server of this build comes from.
+const Driver = "embedded"
+
+// Appliance is one run of everything. Make it with New, run it once.
+type Appliance struct {
+	options Options
+	folder  *datadir.Folder
+	logs    *logging.Logs
+	log     *slog.Logger
+	runID   string
+	started time.Time
+
+	pki    *pki.PKI
+	server string // the API server's URL
+
+	group   *lifecycle.Group
+	stop    context.CancelFunc
+	changed chan struct{} // poked when webhooks or aggregator became ready
+	ports   portBook
+
+	mu    sync.Mutex // guards what follows, and calls of OnEvent one by one
+	state control.State
+	lost  bool // the data folder is gone
+}
+
+// New prepares an appliance; nothing runs yet, nothing has to be closed.
+func New(options Options) (*Appliance, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	if err := embedded.CheckArgs(options.APIServerArgs); err != nil {
+		return nil, err
+	}
+	if options.OnEvent == nil {
+		options.OnEvent = func(Event) {}
+	}
+	return &Appliance{
+		options: options,
+		folder:  options.Folder,
+		runID:   string(uuid.NewUUID()),
+		changed: make(chan struct{}, 1),
+		state:   control.Starting,
+	}, nil
+}
+
+// Run starts everything, tells OnEvent when it is ready, and stops it in order
+// when ctx ends or the control socket asks for it (nil), or when a component
+// fails for good (an error, the cause first; see lifecycle.Error).
+func (a *Appliance) Run(ctx context.Context) error {
+	a.started = time.Now()
+	a.logs = logging.New(a.folder.Logs(), a.options.Verbosity)
+	defer a.logs.Close()
+	a.log = a.logs.Slog("supervisor")
+	ctx, a.stop = context.WithCancel(ctx)
+	defer a.stop()
+
+	err := a.run(ctx)
+	if err != nil {
+		a.log.Error("the appliance failed", "error", err)
+		a.failed(err)
+		return err
+	}
+	a.log.Info("the appliance has stopped")
+	a.emit(Event{Kind: StoppedEvent})
+	return nil
+}
+
+func (a *Appliance) run(ctx context.Context) error {
+	listener, err := a.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	components := a.components(listener)
+	a.group, err = lifecycle.New(components, lifecycle.Options{OnChange: a.componentChanged})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer embedded.CaptureProcess(a.logs.Writer(APIServer), func(err error) { a.group.Fail(fatalComponent(), err) })()
+
+	socket, err := net.Listen("unix", a.folder.ControlSocket())
+	if err != nil {
+		return errors.Join(fmt.Errorf("opening the control socket: %w", err), listener.Close())
+	}
+	// Control and the watch on the folder outlive the components: status and
+	// stop answer until the end.
+	besides, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer end()
+	running.Go(func() {
+		server := control.Server{Status: a.Status, Stop: a.requestStop, Logs: a.folder.Logs()}
+		if err := server.Run(besides, socket); err != nil {
+			a.group.Fail("", fmt.Errorf("the control socket: %w", err))
+		}
+	})
+	running.Go(func() {
+		if err := a.folder.AwaitLoss(besides); err != nil {
+			a.mu.Lock()
+			a.lost = true
+			a.mu.Unlock()
+			a.group.Fail("", err)
+		}
+	})
+	running.Go(func() { a.limitStart(besides) })
+	running.Go(func() {
+		<-a.group.Stopping()
+		a.setState(control.Stopping, Event{Kind: StoppingEvent})
+	})
+	return a.runGroup(ctx)
+}
+
+// prepare makes what all components share and opens the API server's port.
+func (a *Appliance) prepare(ctx context.Context) (net.Listener, error) {
+	authority, err := pki.Open(a.folder.PKI(), pki.Options{
+		Lifetime: a.options.CertificateLifetime,
+		Log:      a.logs.Slog(Certificates),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the certificates: %w", err)
+	}
+	a.pki = authority
+	authority.OnRenew(a.renewed)
+	listener, err := a.listen(ctx, APIServer, a.options.Port)
+	if err != nil {
+		return nil, err
+	}
+	a.server = "https://" + listener.Addr().String()
+	err = a.folder.Update(func(s *datadir.State) {
+		s.Driver, s.Settings = Driver, a.options.Settings
+		s.RunID, s.StartedAt, s.PID = a.runID, a.started, os.Getpid()
+	})
+	if err == nil {
+		err = a.writeKubeconfig()
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	a.log.Info("starting", "runID", a.runID, "pid", os.Getpid(), "server", a.server, "settings", a.options.Settings)
+	return listener, nil
+}
+
+// runGroup runs the components and merges the kubeconfig while they are ready.
+func (a *Appliance) runGroup(ctx context.Context) error {
+	err := a.group.Run(ctx, func() {
+		if err := a.mergeKubeconfig(ctx); err != nil {
+			a.group.Fail("", err)
+			return
+		}
+		a.becomeReady()
+	})
+	a.stop() // if a component ended it: the rest of the appliance follows
+	return errors.Join(err, a.unmergeKubeconfig(context.WithoutCancel(ctx)))
+}
+
+// limitStart fails a start that takes longer than all components together may.
+func (a *Appliance) limitStart(ctx context.Context) {
+	if a.options.Wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(a.options.Wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-timer.C:
+	}
+	if a.State() != control.Starting {
+		return
+	}
+	for _, status := range a.group.Snapshot() {
+		if status.State == lifecycle.Starting || status.State == lifecycle.BackingOff {
+			var last error
+			if status.LastError != "" {
+				last = errors.New(status.LastError)
+			}
+			a.group.Fail(status.Name, &lifecycle.TimeoutError{What: "not ready", Limit: a.options.Wait, Last: last})
+			return
+		}
+	}
+}
+
+// requestStop begins an ordered stop on behalf of the control socket.
+func (a *Appliance) requestStop() {
+	a.log.Info("a stop was asked for by the control socket")
+	a.stop()
+}
+
+// listen opens a component's port and says so when it had to be another one
+// than before.
+func (a *Appliance) listen(ctx context.Context, component string, wanted int) (net.Listener, error) {
+	listener, replaced, err := a.folder.Listen(ctx, component, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if replaced != 0 {
+		a.notice(fmt.Sprintf("port %d of %s was taken by another program meanwhile; it is %d now", replaced, component, listener.Addr().(*net.TCPAddr).Port))
+	}
+	return listener, nil
+}

@@ -1,0 +1,109 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/taskctl-dev/taskctl/internal/datadir"
+)
+
+// The names of the components, as status, logs and --without have them.
+const (
+	Certificates      = "certificates"
+	Storage           = "storage"
+	APIServer         = "apiserver"
+	Cleanup           = "cleanup"
+	ControllerManager = "controller-manager"
+	Manifests         = "manifests"
+	Operator          = "operator"
+	Webhooks          = "webhooks"
+	Aggregator        = "aggregator"
+	Registration      = "registration"
+)
+
+// Removable are the components that may be left out.
+func Removable() []string { return []string{Operator, Webhooks, Aggregator, Registration} }
+
+// Options describe one run of an appliance.
+type Options struct {
+	// Folder is the data folder. The caller owns it, and closes it after Run.
+	Folder *datadir.Folder
+	// Name is the appliance's name.
+	Name string
+	// Storage is the store's --storage SPEC; "" is DefaultStorage.
+	Storage string
+	// Port is the API server's port on 127.0.0.1; 0 is the one from before,
+	// or a free one.
+	Port int
+	// Without names components that are left out; see Removable.
+	Without []string
+	// APIServerArgs are flags of kube-apiserver, without dashes.
+	APIServerArgs map[string][]string
+	// Wait is how long everything together may take to be ready.
+	Wait time.Duration
+	// Verbosity is the level of detail of the logs.
+	Verbosity int
+	// Kubeconfig is the file that the context is merged into; "" is none.
+	Kubeconfig string
+	// SwitchContext makes the context the current one of Kubeconfig.
+	SwitchContext bool
+	// Settings are recorded for a later `up` to compare with.
+	Settings map[string]string
+	// CertificateLifetime shortens the certificates' lifetime, for tests of
+	// their renewal; 0 is the default.
+	CertificateLifetime time.Duration
+	// OnEvent is told what happens, one event at a time. It must not block.
+	OnEvent func(Event)
+}
+
+func (o Options) check() error {
+	for _, name := range o.Without {
+		if !slices.Contains(Removable(), name) {
+			return fmt.Errorf("the component %q can't be left out; these can: %s", name, strings.Join(Removable(), ", "))
+		}
+	}
+	return CheckStorage(o.Storage)
+}
+
+// EventKind says what an Event is about.
+type EventKind string
+
+// The kinds of events. Documented in docs/json.md.
+const (
+	ComponentEvent EventKind = "component" // a component changed its state
+	NoticeEvent    EventKind = "notice"    // something that people should know
+	ReadyEvent     EventKind = "ready"     // everything answers
+	StoppingEvent  EventKind = "stopping"  // an ordered stop began
+	StoppedEvent   EventKind = "stopped"   // an ordered stop ended
+	FailedEvent    EventKind = "failed"    // the appliance could not start, or go on
+)
+
+// Event is one thing that happened. The JSON field names are documented in
+// docs/json.md; the fields that are filled in depend on the kind.
+type Event struct {
+	Kind EventKind `json:"event"`
+	Time time.Time `json:"time"`
+	// Component, State and Reason: a ComponentEvent. Component, Reason and
+	// LogFile: a FailedEvent that a component is to blame for.
+	Component string `json:"component,omitempty"`
+	State     string `json:"state,omitempty"`
+	Reason    string `json:"error,omitempty"`
+	LogFile   string `json:"logFile,omitempty"`
+	// Message: a NoticeEvent.
+	Message string `json:"message,omitempty"`
+
+	// The rest: a ReadyEvent.
+	Name       string `json:"name,omitempty"`
+	Server     string `json:"server,omitempty"`
+	Context    string `json:"context,omitempty"`
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	DataDir    string `json:"dataDir,omitempty"`
+	PID        int    `json:"pid,omitempty"`
+	RunID      string `json:"runID,omitempty"`
+	// AlreadyRunning says that the appliance was ready before this start.
+	AlreadyRunning bool `json:"alreadyRunning,omitempty"`
+	// StartupSeconds is the time from the start of Run to ready.
+	StartupSeconds float64 `json:"startupSeconds,omitempty"`
+}
