@@ -2,6 +2,7 @@ package pki
 
 import (
 	"crypto"
+	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -21,7 +22,7 @@ type authority struct {
 	name        string
 	file        string            // of the certificate
 	certificate *x509.Certificate // nil until it was made
-	key         crypto.Signer
+	key         *ecdsa.PrivateKey
 }
 
 // loadAuthority reads DIR/name.crt and DIR/name.key. The key is made when

@@ -1,7 +1,6 @@
 package pki
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,7 +15,9 @@ import (
 
 const (
 	certificateBlock = "CERTIFICATE"
-	privateKeyBlock  = "PRIVATE KEY"
+	// kube-apiserver reads the public half out of an EC key in this form, and
+	// not in PKCS #8.
+	privateKeyBlock = "EC PRIVATE KEY"
 )
 
 // writeFile replaces path by an atomic rename, mode 0600, so that a reader
@@ -51,20 +52,16 @@ func readCertificate(path string) (*x509.Certificate, error) {
 }
 
 // readKey returns nil without an error when there is no such file.
-func readKey(path string) (crypto.Signer, error) {
+func readKey(path string) (*ecdsa.PrivateKey, error) {
 	block, err := readBlock(path, privateKeyBlock)
 	if block == nil || err != nil {
 		return nil, err
 	}
-	key, err := x509.ParsePKCS8PrivateKey(block)
+	key, err := x509.ParseECPrivateKey(block)
 	if err != nil {
 		return nil, corrupt(path, err)
 	}
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, corrupt(path, fmt.Errorf("a key of type %T can't sign", key))
-	}
-	return signer, nil
+	return key, nil
 }
 
 func readBlock(path, blockType string) ([]byte, error) {
@@ -87,7 +84,7 @@ func corrupt(path string, err error) error {
 }
 
 // ensureKey reads a private key, or makes and stores one.
-func ensureKey(path string) (crypto.Signer, error) {
+func ensureKey(path string) (*ecdsa.PrivateKey, error) {
 	key, err := readKey(path)
 	if key != nil || err != nil {
 		return key, err
@@ -103,8 +100,8 @@ func ensureKey(path string) (crypto.Signer, error) {
 	return made, writeFile(path, content)
 }
 
-func encodeKey(key crypto.Signer) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return nil, err
 	}

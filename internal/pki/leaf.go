@@ -2,6 +2,7 @@ package pki
 
 import (
 	"crypto"
+	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -23,7 +24,7 @@ type leaf struct {
 	request
 	files       Files
 	certificate *x509.Certificate // nil until it was made
-	key         crypto.Signer
+	key         *ecdsa.PrivateKey
 }
 
 // loadLeaf reads the two files. The key is made when it is missing.
@@ -80,7 +81,7 @@ func (r request) issue(public crypto.PublicKey, a *authority, lifetime time.Dura
 
 // describes tells whether the certificate is what the request would give,
 // apart from its time.
-func (r request) describes(certificate *x509.Certificate, key crypto.Signer, a *authority) bool {
+func (r request) describes(certificate *x509.Certificate, key *ecdsa.PrivateKey, a *authority) bool {
 	if !samePublicKey(certificate.PublicKey, key.Public()) || certificate.CheckSignatureFrom(a.certificate) != nil {
 		return false
 	}

@@ -44,9 +44,9 @@ func (s *Server) config(fatal *fatalHook, streams *streams) (*embed.Config, erro
 	config := embed.NewConfig()
 	config.Name = memberName
 	config.Dir = s.Dir
-	config.InitialCluster = config.InitialClusterFromName(memberName)
 	config.ListenPeerUrls = nil
 	config.AdvertisePeerUrls = []url.URL{*peer}
+	config.InitialCluster = config.InitialClusterFromName(memberName)
 	config.ListenClientUrls = []url.URL{client}
 	config.AdvertiseClientUrls = []url.URL{client}
 	config.TickMs = tickMillis
