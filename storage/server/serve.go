@@ -20,13 +20,14 @@ func (s *Server) Serve(ctx context.Context, ready func(), listeners ...net.Liste
 	web := &http.Server{Handler: s.webHandler(), ReadHeaderTimeout: 10 * time.Second}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := s.grpc.Serve(shared.grpc); err != nil {
+		// The listener is closed before gRPC is told to stop.
+		if err := s.grpc.Serve(shared.grpc); err != nil && !errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("serve gRPC: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
-		if err := web.Serve(shared.web); !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(shared.web); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}
 		return nil
