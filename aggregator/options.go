@@ -1,0 +1,73 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// RunIDHeader is the response header that carries [Options.RunID].
+	RunIDHeader = "X-Taskctl-Run-Id"
+	// DefaultNamespace is where the Service, the identity and the ConfigMap of
+	// the aggregator are.
+	DefaultNamespace = "taskctl-system"
+	// ServiceName is the Service that the APIService names.
+	ServiceName = "taskctl-aggregator"
+	// SequenceName is the ConfigMap that reserves resource versions.
+	SequenceName = "taskctl-aggregator-sequence"
+)
+
+// Options configure [Run].
+type Options struct {
+	// Config reaches the API server with the aggregator's identity. Without a
+	// QPS of its own there is no limit: the API server's fairness protects it.
+	// Required.
+	Config *rest.Config
+	// Listen opens the listener. It is called once for each Run, last, when
+	// everything behind it can answer: a port that accepts and does not answer
+	// holds up the API server. Run closes what it returns. Required.
+	Listen func(ctx context.Context) (net.Listener, error)
+	// CertFile and KeyFile are the serving certificate, PEM, with the DNS name
+	// taskctl-aggregator.taskctl-system.svc. They are read again when they
+	// change. Required.
+	CertFile, KeyFile string
+	// RunID is sent in the header [RunIDHeader] of every response, so that a
+	// caller can tell which run answered. Default: no header.
+	RunID string
+	// Namespace of the ConfigMap that reserves resource versions. Default
+	// [DefaultNamespace].
+	Namespace string
+	// EventsPerTask is how many Events of a Task are shown, the newest.
+	// Default combinedtask.DefaultEventsPerTask.
+	EventsPerTask int
+	// Log gets a line for what users may want to know. Default: none.
+	Log logr.Logger
+}
+
+func (o Options) complete() (Options, error) {
+	switch {
+	case o.Config == nil:
+		return o, errors.New("no Config: the aggregator needs a rest.Config")
+	case o.Listen == nil:
+		return o, errors.New("no Listen: the aggregator needs a function that opens its listener")
+	case o.CertFile == "" || o.KeyFile == "":
+		return o, errors.New("no CertFile or KeyFile: the aggregator needs a serving certificate")
+	case o.EventsPerTask < 0:
+		return o, errors.New("EventsPerTask is negative")
+	}
+	o.Config = rest.CopyConfig(o.Config)
+	if o.Config.QPS == 0 {
+		o.Config.QPS = -1
+	}
+	if o.Config.UserAgent == "" {
+		o.Config.UserAgent = "taskctl-aggregator"
+	}
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	return o, nil
+}

@@ -1,0 +1,125 @@
+package aggregator
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/rest"
+
+	searchv1 "github.com/taskctl-dev/taskctl/aggregator/api/v1"
+	"github.com/taskctl-dev/taskctl/aggregator/openapi"
+)
+
+const (
+	// watchGrace is how long watches may take to end when the server stops;
+	// without it a single open one would hold it for a minute.
+	watchGrace = time.Second
+	// shutdownTimeout is how long connections may take to become idle then.
+	shutdownTimeout = 2 * time.Second
+)
+
+// serverOptions are what the generic API server is built from.
+type serverOptions struct {
+	options    Options
+	parts      parts
+	clients    *clients
+	proxy      *frontProxy
+	authorizer authorizer.Authorizer
+	checks     []healthz.HealthChecker // what readiness means besides the server's own checks
+}
+
+// newServer builds the generic API server and its serving info, which still
+// lacks the listener.
+func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapiserver.SecureServingInfo, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, nil, err
+	}
+	codecs := serializer.NewCodecFactory(scheme)
+	config, err := newConfig(o, codecs)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := config.Complete(nil).New("taskctl-aggregator", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, nil, fmt.Errorf("build the API server: %w", err)
+	}
+	server.ShutdownTimeout = shutdownTimeout
+
+	group := genericapiserver.NewDefaultAPIGroupInfo(searchv1.GroupName, scheme, metav1.ParameterCodec, codecs)
+	group.VersionedResourcesStorageMap[searchv1.GroupVersion().Version] = resources(o.parts)
+	if err := server.InstallAPIGroup(&group); err != nil {
+		return nil, nil, fmt.Errorf("install the API group %s: %w", searchv1.GroupName, err)
+	}
+	return server, config.SecureServing, nil
+}
+
+func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserver.Config, error) {
+	certificate, err := dynamiccertificates.NewDynamicServingContentFromFiles("aggregator-serving", o.options.CertFile, o.options.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("load the serving certificate: %w", err)
+	}
+	authentication, err := authentication(o.proxy, o.clients.kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := newDefinitionScheme()
+	if err != nil {
+		return nil, err
+	}
+
+	config := genericapiserver.NewConfig(codecs)
+	config.SecureServing = &genericapiserver.SecureServingInfo{
+		Cert: certificate,
+		// The controller behind it runs already; this hides that it could be
+		// run, so that the server doesn't do it once more.
+		ClientCA: struct {
+			dynamiccertificates.CAContentProvider
+		}{o.proxy},
+	}
+	config.Authentication = authentication
+	config.Authorization.Authorizer = o.authorizer
+	config.ReadyzChecks = append(config.ReadyzChecks, o.checks...)
+	// It must not be nil, and no hook of ours uses it.
+	config.LoopbackClientConfig = &rest.Config{}
+	// What discovery tells clients outside of the aggregation layer; the
+	// address of the listener is not known yet.
+	config.ExternalAddress = net.JoinHostPort(ServiceName+"."+DefaultNamespace+".svc", "443")
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	config.EnableProfiling = false
+	config.ShutdownWatchTerminationGracePeriod = watchGrace
+	// Fairness is left off: kube-apiserver has queued the request already, and
+	// its metrics can be registered once in a process.
+	config.FlowControl = nil
+
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(definitions))
+	config.OpenAPIConfig.Info.Title = "taskctl"
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(definitions))
+	config.OpenAPIV3Config.Info.Title = "taskctl"
+
+	config.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
+		return withRunID(genericapiserver.DefaultBuildHandlerChain(api, c), o.options.RunID)
+	}
+	return config, nil
+}
+
+// withRunID tells in every response, errors included, which run it comes from.
+func withRunID(next http.Handler, runID string) http.Handler {
+	if runID == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set(RunIDHeader, runID)
+		next.ServeHTTP(w, request)
+	})
+}
