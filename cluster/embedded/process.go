@@ -42,6 +42,7 @@ func CaptureProcess(log io.Writer, onExit func(error)) (restore func()) {
 	fatal := &fatalLine{next: log}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(fatal)))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+	restoreEtcdClientLog := captureEtcdClientLog(log)
 	exit := klog.OsExit
 	klog.OsExit = func(code int) {
 		onExit(&ExitError{Code: code, Reason: fatal.reason()})
@@ -49,6 +50,7 @@ func CaptureProcess(log io.Writer, onExit func(error)) (restore func()) {
 	}
 	return func() {
 		klog.OsExit = exit
+		restoreEtcdClientLog()
 		klog.ClearLogger()
 	}
 }
