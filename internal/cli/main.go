@@ -87,6 +87,7 @@ func (p *program) app() *cli.App {
 			p.upCommand(),
 			p.downCommand(),
 			p.statusCommand(),
+			p.kubectlCommand(),
 			p.versionCommand(),
 		},
 		Action: func(c *cli.Context) error {
