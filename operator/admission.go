@@ -2,7 +2,10 @@ package operator
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +15,8 @@ import (
 
 	taskv1 "github.com/taskctl-dev/taskctl/operator/api/v1"
 )
+
+const labelsPath = "/metadata/labels"
 
 // labeller is the defaulting webhook: it keeps the labels that Tasks are
 // selected by equal to the spec.
@@ -28,8 +33,8 @@ func (labeller) Default(_ context.Context, task *taskv1.Task) error {
 }
 
 // validator is the validating webhook: it warns about what needs a clock, and
-// checks the spec once more by the rules in Go, which are stricter than schema
-// and CEL in corners (a deadline that leaves the year 9999 in UTC).
+// checks a new spec once more by the rules in Go, so that no Task that they
+// refuse is stored even where the schema was loosened by hand.
 type validator struct {
 	clock clock.PassiveClock
 }
@@ -63,20 +68,32 @@ func (v validator) validate(task *taskv1.Task, old *taskv1.TaskSpec) (admission.
 	return taskv1.DeadlineWarnings(&task.Spec, old, v.clock.Now()), nil
 }
 
-// onlyDecodable lets an object that is no Task by its field types pass
-// unchanged. Mutating admission comes before validation by schema, which will
-// refuse the object and name the field; the decoder's error would not.
-type onlyDecodable struct {
+// onlyLabels keeps the defaulting webhook from touching anything but labels.
+//
+// A typed webhook answers with the difference between the object that was sent
+// and the same object written by Go, and that is more than what was defaulted:
+// an empty status, a null for a field that is missing, the deadline in another
+// time zone. And an object that is no Task by its field types it could not
+// read at all. Mutating admission comes before validation by schema, which will
+// refuse such an object by the field's name, so it passes unchanged.
+type onlyLabels struct {
 	next    admission.Handler
 	decoder admission.Decoder
 }
 
 // Handle implements admission.Handler.
-func (h onlyDecodable) Handle(ctx context.Context, request admission.Request) admission.Response {
+func (h onlyLabels) Handle(ctx context.Context, request admission.Request) admission.Response {
 	if request.Operation != admissionv1.Delete {
 		if err := h.decoder.Decode(request, &taskv1.Task{}); err != nil {
 			return admission.Allowed("")
 		}
 	}
-	return h.next.Handle(ctx, request)
+	response := h.next.Handle(ctx, request)
+	response.Patches = slices.DeleteFunc(response.Patches, func(operation jsonpatch.Operation) bool {
+		return operation.Path != labelsPath && !strings.HasPrefix(operation.Path, labelsPath+"/")
+	})
+	if len(response.Patches) == 0 {
+		response.PatchType = nil
+	}
+	return response
 }

@@ -119,7 +119,7 @@ func webhookHandler(clock clock.PassiveClock, log logr.Logger) (http.Handler, er
 	if err != nil {
 		return nil, fmt.Errorf("registering the operator's kinds: %w", err)
 	}
-	defaulting := &admission.Webhook{Handler: onlyDecodable{
+	defaulting := &admission.Webhook{Handler: onlyLabels{
 		next:    admission.WithDefaulter(scheme, labeller{}),
 		decoder: admission.NewDecoder(scheme),
 	}}

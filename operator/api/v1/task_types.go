@@ -47,6 +47,7 @@ type TaskSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z')",message="must be 1970-01-01T00:00:00Z or later"
+	// +kubebuilder:validation:XValidation:rule="self <= timestamp('9999-12-31T23:59:59Z')",message="must be 9999-12-31T23:59:59Z or earlier"
 	Deadline metav1.Time `json:"deadline"`
 
 	// taskState is Pending until somebody sets it to Finished.

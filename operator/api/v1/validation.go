@@ -37,7 +37,7 @@ func validateDeadline(spec *TaskSpec, path *field.Path) field.ErrorList {
 	case spec.Deadline.Unix() < 0:
 		return field.ErrorList{field.Invalid(path, spec.Deadline.UTC().Format(time.RFC3339), "must be 1970-01-01T00:00:00Z or later")}
 	case spec.Deadline.UTC().Year() > 9999:
-		return field.ErrorList{field.Invalid(path, spec.Deadline.Unix(), "must be before the year 10000, the last one that RFC 3339 can write")}
+		return field.ErrorList{field.Invalid(path, spec.Deadline.Unix(), "must be 9999-12-31T23:59:59Z or earlier")}
 	}
 	return nil
 }

@@ -1,0 +1,124 @@
+package install
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Registration says where the webhooks and the aggregated API of this run are.
+type Registration struct {
+	// RunID tells this run from every other one.
+	RunID string
+	// WebhookURL is scheme, host and port of the webhook server, for example
+	// https://127.0.0.1:9443; the paths are in the manifests. Without it the
+	// webhooks are not registered.
+	WebhookURL string
+	// WebhookCABundle are the authorities, in PEM, of its certificate.
+	WebhookCABundle []byte
+	// AggregatorHost is the host of the aggregated API server, as the API
+	// server reaches it; the default is 127.0.0.1.
+	AggregatorHost string
+	// AggregatorPort is its port. 0 means that it is not registered.
+	AggregatorPort int32
+	// AggregatorCABundle are the authorities, in PEM, of its certificate,
+	// which must be for taskctl-aggregator.taskctl-system.svc.
+	AggregatorCABundle []byte
+}
+
+func (r Registration) webhooks() bool   { return r.WebhookURL != "" }
+func (r Registration) aggregator() bool { return r.AggregatorPort != 0 }
+
+// fill completes the manifests of the registrations, and leaves out those that
+// this run does not have.
+func (r Registration) fill(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var filled []*unstructured.Unstructured
+	for _, object := range objects {
+		var err error
+		switch kind := object.GetKind(); kind {
+		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+			if !r.webhooks() {
+				continue
+			}
+			err = r.fillWebhooks(object)
+		case "APIService":
+			if !r.aggregator() {
+				continue
+			}
+			err = r.fillAPIService(object)
+		case "Service":
+			if !r.aggregator() {
+				continue
+			}
+			err = r.fillService(object)
+		default:
+			err = fmt.Errorf("a registration can't be a %s", kind)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("filling in %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		filled = append(filled, object)
+	}
+	return filled, nil
+}
+
+// fillWebhooks replaces each webhook's Service by this process's URL, with the
+// Service's path.
+func (r Registration) fillWebhooks(object *unstructured.Unstructured) error {
+	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+	if err != nil {
+		return err
+	}
+	for _, item := range webhooks {
+		webhook, ok := item.(map[string]any)
+		if !ok {
+			return fmt.Errorf("a webhook is a %T", item)
+		}
+		path, found, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("the webhook %v has no clientConfig.service.path", webhook["name"])
+		}
+		webhook["clientConfig"] = map[string]any{
+			"url":      r.WebhookURL + path,
+			"caBundle": base64.StdEncoding.EncodeToString(r.WebhookCABundle),
+		}
+	}
+	r.annotate(object)
+	return unstructured.SetNestedSlice(object.Object, webhooks, "webhooks")
+}
+
+func (r Registration) fillAPIService(object *unstructured.Unstructured) error {
+	r.annotate(object)
+	if err := unstructured.SetNestedField(object.Object, int64(r.AggregatorPort), "spec", "service", "port"); err != nil {
+		return err
+	}
+	bundle := base64.StdEncoding.EncodeToString(r.AggregatorCABundle)
+	return unstructured.SetNestedField(object.Object, bundle, "spec", "caBundle")
+}
+
+// fillService points the Service at this process. The API server follows an
+// externalName as long as it is not told to route to endpoints by itself.
+func (r Registration) fillService(object *unstructured.Unstructured) error {
+	host := r.AggregatorHost
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if err := unstructured.SetNestedField(object.Object, host, "spec", "externalName"); err != nil {
+		return err
+	}
+	ports := []any{map[string]any{"name": "https", "port": int64(r.AggregatorPort), "protocol": "TCP"}}
+	return unstructured.SetNestedSlice(object.Object, ports, "spec", "ports")
+}
+
+func (r Registration) annotate(object *unstructured.Unstructured) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[RunIDAnnotation] = r.RunID
+	object.SetAnnotations(annotations)
+}
