@@ -1,0 +1,109 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Read reads and checks a configuration file.
+func Read(file string) (Config, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return Config{}, fmt.Errorf("reading the configuration file: %w", err)
+	}
+	return Parse(file, content)
+}
+
+// Parse reads and checks the content of a configuration file; file is its name
+// in errors.
+func Parse(file string, content []byte) (Config, error) {
+	config := Config{File: file}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return config, fmt.Errorf("%s: the file is empty; it begins with apiVersion: %s and kind: %s", file, APIVersion, Kind)
+		}
+		return config, fmt.Errorf("%s: %w", file, err)
+	}
+	var second yaml.Node
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return config, fmt.Errorf("%s:%d: there is a second document; one file describes one appliance", file, max(second.Line, 1))
+	}
+	root := reader{file: file, node: document.Content[0]}
+	var apiVersion, kind string
+	err := root.fields(map[string]func(reader) error{
+		"apiVersion": func(r reader) error { return r.oneOf(&apiVersion, APIVersion) },
+		"kind":       func(r reader) error { return r.oneOf(&kind, Kind) },
+		"cluster":    config.Cluster.read,
+		"storage":    config.Storage.read,
+	})
+	switch {
+	case err != nil:
+		return config, err
+	case apiVersion == "":
+		return config, root.errorf("apiVersion is missing: %s", APIVersion)
+	case kind == "":
+		return config, root.errorf("kind is missing: %s", Kind)
+	}
+	return config, nil
+}
+
+func (c *Cluster) read(r reader) error {
+	c.Line = r.node.Line
+	return r.fields(map[string]func(reader) error{
+		"driver":        func(r reader) error { return r.oneOf(&c.Driver, "auto", "embedded", "kind") },
+		"apiServerArgs": c.readArgs,
+		"kind": func(r reader) error {
+			if r.isNull() {
+				return nil
+			}
+			if r.node.Kind != yaml.MappingNode {
+				return r.errorf("it must be a mapping")
+			}
+			c.HasKind, c.KindLine = len(r.node.Content) > 0, r.node.Line
+			return nil
+		},
+	})
+}
+
+// readArgs reads flags: each with a value or a list of values.
+func (c *Cluster) readArgs(r reader) error {
+	if r.isNull() {
+		return nil
+	}
+	if r.node.Kind != yaml.MappingNode {
+		return r.errorf("it must be a mapping from flags to values")
+	}
+	c.APIServerArgs = map[string][]string{}
+	for i := 0; i+1 < len(r.node.Content); i += 2 {
+		name := r.node.Content[i].Value
+		if _, twice := c.APIServerArgs[name]; twice {
+			return reader{r.file, r.path + "." + name, r.node.Content[i]}.errorf("it stands here twice")
+		}
+		value := r.child(name, r.node.Content[i+1])
+		var values []string
+		read := func(r reader) error {
+			var text string
+			err := r.text(&text)
+			values = append(values, text)
+			return err
+		}
+		var err error
+		if value.node.Kind == yaml.SequenceNode {
+			err = value.list(read)
+		} else {
+			err = read(value)
+		}
+		if err != nil {
+			return err
+		}
+		c.APIServerArgs[name] = values
+	}
+	return nil
+}
