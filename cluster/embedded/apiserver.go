@@ -9,6 +9,8 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/registry/generic"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 
@@ -106,9 +108,28 @@ func (s *APIServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 		extra := &config.ApiExtensions.ExtraConfig
 		extra.CRDRESTOptionsGetter = s.WrapCustomResourceStorage(extra.CRDRESTOptionsGetter)
 	}
+	withoutLogCheck(config.KubeAPIs.ControlPlane.Generic)
+	withoutLogCheck(&config.ApiExtensions.GenericConfig.Config)
+	withoutLogCheck(&config.Aggregator.GenericConfig.Config)
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("complete the configuration: %w", err)
 	}
 	return app.CreateServerChain(completedConfig)
+}
+
+// withoutLogCheck removes the health check "log". It tells whether klog can
+// write to its files, of which there are none here, and it starts a goroutine
+// that never ends.
+func withoutLogCheck(config *genericapiserver.Config) {
+	for _, checks := range []*[]healthz.HealthChecker{&config.HealthzChecks, &config.LivezChecks, &config.ReadyzChecks} {
+		// The three configurations share their slices: make new ones.
+		var kept []healthz.HealthChecker
+		for _, check := range *checks {
+			if check.Name() != healthz.LogHealthz.Name() {
+				kept = append(kept, check)
+			}
+		}
+		*checks = kept
+	}
 }

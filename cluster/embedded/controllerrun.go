@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	cacheddiscovery "k8s.io/client-go/discovery/cached/memory"
@@ -19,12 +20,11 @@ import (
 	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // run does what kube-controller-manager's own Run does, with its own parts,
@@ -63,7 +63,7 @@ func run(ctx context.Context, c *config.CompletedConfig, ready func()) error {
 
 	var readiness sync.WaitGroup
 	readiness.Go(func() {
-		if running.wait(ctx) && synced(ctx, controllerContext.InformerFactory) {
+		if running.wait(ctx) && synced(ctx, controllerContext) {
 			ready()
 		}
 	})
@@ -133,12 +133,17 @@ func dropManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// synced waits for the shared informers; false when ctx ended before.
-func synced(ctx context.Context, factory informers.SharedInformerFactory) bool {
-	for _, ok := range factory.WaitForCacheSync(ctx.Done()) {
+// synced waits until the controllers know the cluster's state: the shared
+// informers, and the garbage collector's, which watch every kind there is.
+// It returns false when ctx ended before.
+func synced(ctx context.Context, c app.ControllerContext) bool {
+	for _, ok := range c.InformerFactory.WaitForCacheSync(ctx.Done()) {
 		if !ok {
 			return false
 		}
 	}
-	return true
+	logger := klog.FromContext(ctx)
+	return wait.PollUntilContextCancel(ctx, readyInterval, true, func(context.Context) (bool, error) {
+		return c.GraphBuilder.IsSynced(logger), nil
+	}) == nil
 }
