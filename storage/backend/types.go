@@ -67,5 +67,5 @@ type Size struct {
 	InUse     int64 // what of it holds data
 }
 
-// LastIDOf is the LastID after the batch.
-func (b *Batch) LastIDOf() int64 { return b.AfterID + int64(len(b.Versions)) }
+// LastID is the LastID after the batch.
+func (b *Batch) LastID() int64 { return b.AfterID + int64(len(b.Versions)) }

@@ -1,0 +1,183 @@
+package mvcc
+
+import (
+	"context"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+)
+
+// readRetries is how often a read at the newest revision is repeated when
+// compaction has removed under its hands what it was about to read.
+const readRetries = 20
+
+// Range answers one range.
+func (s *Store) Range(ctx context.Context, r *pb.RangeRequest) (response *pb.RangeResponse, err error) {
+	started := time.Now()
+	defer func() { s.metrics.operation("range", stringOf(r.Key), started, err) }()
+	sp := spanOf(r.Key, r.RangeEnd)
+	err = s.read(ctx, []span{sp}, r.Revision, func(v view, sn *snapshot) error {
+		response, err = sn.rangeOf(ctx, r)
+		if err == nil && response.More && sn.rev == v.rev && !v.pending && r.Revision == 0 {
+			for i, shard := range sn.shards {
+				shard.recent.put(shard.recent.begin(), v.rev, v.trees[i])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// read runs fn on a consistent cut through the backends of the spans, at the
+// newest acknowledged revision of the store or later. revision is what the
+// reader will ask for; it is waited for if it was handed out already.
+func (s *Store) read(ctx context.Context, spans []span, revision int64, fn func(view, *snapshot) error) error {
+	lanes, spans := s.lanesFor(spans)
+	for attempt := 0; ; attempt++ {
+		v, err := s.sequencer.view(ctx, lanes, spans, revision)
+		if err != nil {
+			return err
+		}
+		sn := &snapshot{rev: v.rev, floor: v.floor, trees: v.trees, newer: v.newer, saved: v.rev}
+		for _, lane := range lanes {
+			sn.shards = append(sn.shards, s.shards[lane])
+		}
+		err = fn(v, sn)
+		// What was read may have been compacted meanwhile: then an answer
+		// at the old revision would have holes.
+		floor := s.sequencer.compacted(lanes...)
+		switch {
+		case revision > 0 && revision < floor && (err == nil || isMissing(err)):
+			return rpctypes.ErrCompacted
+		case err != nil && isMissing(err) && floor > v.floor && attempt < readRetries:
+			continue
+		}
+		return err
+	}
+}
+
+// lanesFor is the backends of the spans. A read of a single key counts as one
+// over everything below it, too: kube-apiserver asks for "now" of a resource
+// by a Get of its root key.
+func (s *Store) lanesFor(spans []span) ([]int, []span) {
+	if len(s.shards) == 1 {
+		return onlyLane, spans
+	}
+	seen := make([]bool, len(s.shards))
+	all := spans[:len(spans):len(spans)]
+	for _, sp := range spans {
+		if sp.point() {
+			all = append(all, span{from: sp.from + "/", end: sp.from + "0"})
+		}
+	}
+	for _, sp := range all {
+		for _, lane := range s.lanesOf(sp) {
+			seen[lane] = true
+		}
+	}
+	var lanes []int
+	for lane := range seen {
+		if seen[lane] {
+			lanes = append(lanes, lane)
+		}
+	}
+	return lanes, all
+}
+
+var onlyLane = []int{0}
+
+// Txn runs one transaction.
+func (s *Store) Txn(ctx context.Context, r *pb.TxnRequest) (response *pb.TxnResponse, err error) {
+	started := time.Now()
+	keys := keysOfTxn(r, nil)
+	defer func() { s.metrics.operation("txn", keys.first(), started, err) }()
+	if readOnly(r) {
+		err = s.read(ctx, keys.spans, 0, func(_ view, sn *snapshot) error {
+			response, err = sn.txn(ctx, r)
+			return err
+		})
+		return response, err
+	}
+	lane, err := s.oneLane(keys.spans)
+	if err != nil {
+		return nil, err
+	}
+	shard := s.shards[lane]
+	if err := shard.prefetch(ctx, r); err != nil {
+		return nil, err
+	}
+	err = shard.do(ctx, &job{
+		bytes: keys.bytes,
+		evaluate: func(b *batch) error {
+			var failed error
+			response, failed = b.txn(ctx, r)
+			return failed
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// oneLane is the backend that holds all the spans.
+func (s *Store) oneLane(spans []span) (int, error) {
+	if len(s.shards) == 1 {
+		return 0, nil
+	}
+	lane := -1
+	for _, sp := range spans {
+		for _, other := range s.lanesOf(sp) {
+			if lane >= 0 && other != lane {
+				return 0, errTwoBackends(s.shards[lane].name, s.shards[other].name)
+			}
+			lane = other
+		}
+	}
+	return max(lane, 0), nil
+}
+
+// txnKeys is what a transaction touches.
+type txnKeys struct {
+	spans []span
+	bytes int // of what it stores
+}
+
+func (k *txnKeys) first() string {
+	if len(k.spans) == 0 {
+		return ""
+	}
+	return k.spans[0].from
+}
+
+// keysOfTxn collects compares and operations of both branches.
+func keysOfTxn(r *pb.TxnRequest, k *txnKeys) *txnKeys {
+	if k == nil {
+		k = &txnKeys{}
+	}
+	for _, c := range r.Compare {
+		k.spans = append(k.spans, spanOf(c.Key, c.RangeEnd))
+	}
+	for _, ops := range [2][]*pb.RequestOp{r.Success, r.Failure} {
+		for _, op := range ops {
+			switch request := op.Request.(type) {
+			case *pb.RequestOp_RequestRange:
+				k.spans = append(k.spans, spanOf(request.RequestRange.GetKey(), request.RequestRange.GetRangeEnd()))
+			case *pb.RequestOp_RequestPut:
+				k.spans = append(k.spans, pointSpan(string(request.RequestPut.GetKey())))
+				k.bytes += len(request.RequestPut.GetKey()) + len(request.RequestPut.GetValue())
+			case *pb.RequestOp_RequestDeleteRange:
+				k.spans = append(k.spans, spanOf(request.RequestDeleteRange.GetKey(), request.RequestDeleteRange.GetRangeEnd()))
+			case *pb.RequestOp_RequestTxn:
+				if request.RequestTxn != nil {
+					keysOfTxn(request.RequestTxn, k)
+				}
+			}
+		}
+	}
+	return k
+}

@@ -1,0 +1,171 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/taskctl-dev/taskctl/storage/server"
+)
+
+// replaysAtOnce bounds the reads of the databases for watches that are far
+// behind.
+const replaysAtOnce = 4
+
+// Store is etcd's key space over one or more databases.
+type Store struct {
+	options   Options
+	log       *slog.Logger
+	sequencer *sequencer
+	hub       *hub
+	lessor    *lessor
+	shards    []*shard
+	metrics   *metrics
+	replays   chan struct{}
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+var _ server.Store = (*Store)(nil)
+
+// Open takes ownership of the databases, loads their indexes and starts to
+// answer. ctx bounds the start alone. The caller closes the store, which
+// closes the databases too; so does Open when it fails.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	options.defaults()
+	s := &Store{
+		options:   options,
+		log:       options.Logger,
+		sequencer: newSequencer(len(options.Backends)),
+		lessor:    newLessor(),
+		replays:   make(chan struct{}, replaysAtOnce),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.hub = newHub(s.sequencer, &options)
+	s.metrics = newMetrics(s)
+	for index, b := range options.Backends {
+		s.shards = append(s.shards, s.newShard(index, b))
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) newShard(index int, b Backend) *shard {
+	shard := &shard{
+		index:     index,
+		name:      b.Name,
+		database:  b.Database,
+		sequencer: s.sequencer,
+		laneOf:    s.laneOf,
+		hub:       s.hub,
+		lessor:    s.lessor,
+		log:       s.log,
+		metrics:   s.metrics.shard(b),
+		options:   &s.options,
+		queue:     newQueue(),
+	}
+	shard.cache.limit = s.options.CacheBytes
+	s.sequencer.lanes[index].name = b.Name
+	s.hub.lanes[index].late = shard.recent.invalidate
+	return shard
+}
+
+func (s *Store) start(ctx context.Context) error {
+	if len(s.shards) == 0 {
+		return errors.New("a store needs a backend")
+	}
+	if len(s.shards) > 1 && s.options.Router == (onlyRouter{}) {
+		return errors.New("a store with several backends needs a router")
+	}
+	for _, shard := range s.shards {
+		if err := shard.open(ctx); err != nil {
+			return err
+		}
+	}
+	for _, shard := range s.shards {
+		s.hub.restart(shard.index, s.sequencer.now()+1)
+	}
+	if err := s.metrics.register(s.options.Metrics); err != nil {
+		return fmt.Errorf("register the store's metrics: %w", err)
+	}
+	for _, shard := range s.shards {
+		s.goes(func() { shard.write(s.ctx) })
+		s.goes(func() { shard.sweep(s.ctx) })
+		s.goes(func() { shard.renew(s.ctx) })
+	}
+	s.done.Add(1)
+	go s.expireLeases()
+	s.goes(s.tend)
+	return nil
+}
+
+func (s *Store) goes(fn func()) {
+	s.done.Add(1)
+	go func() {
+		defer s.done.Done()
+		fn()
+	}()
+}
+
+// open acquires the database and loads what it holds.
+func (s *shard) open(ctx context.Context) error {
+	started := time.Now()
+	session, err := s.database.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("storage backend %q: %w", s.name, err)
+	}
+	s.adopt(session, started)
+	state := session.State()
+	s.lastID.Store(state.LastID)
+	s.lastRev = state.LastRev
+	loaded, attached, err := s.load(ctx, session)
+	if err != nil {
+		return err
+	}
+	if err := s.loadLeases(ctx, session, attached); err != nil {
+		return err
+	}
+	s.sequencer.start(state.LastRev, state.LastRev+1, state.Floor)
+	s.sequencer.setTree(s.index, loaded)
+	s.sweeper.start(state)
+	s.unkempt = true
+	return nil
+}
+
+// Close stops everything, answers what waits with an error and closes the
+// databases. Streams must be closed by their owners.
+func (s *Store) Close() error {
+	s.cancel()
+	var errs []error
+	for _, shard := range s.shards {
+		shard.queue.refuse(errClosed)
+	}
+	s.done.Wait()
+	for _, shard := range s.shards {
+		shard.queue.refuse(errClosed)
+		if box := shard.session.Swap(nil); box != nil {
+			errs = append(errs, box.Close())
+		}
+	}
+	for _, b := range s.options.Backends {
+		errs = append(errs, b.Database.Close())
+	}
+	s.metrics.unregister(s.options.Metrics)
+	return errors.Join(errs...)
+}
+
+func (s *Store) laneOf(key string) int { return s.options.Router.Route(key) }
+
+func (s *Store) lanesOf(sp span) []int {
+	if sp.point() {
+		return []int{s.laneOf(sp.from)}
+	}
+	return s.options.Router.Overlap(sp.from, sp.end)
+}

@@ -1,0 +1,205 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/taskctl-dev/taskctl/storage/backend"
+)
+
+const (
+	// batchJobs is the most requests of one database transaction.
+	batchJobs = 512
+	// batchBytes is the most bytes of one, where the database has no limit
+	// of its own.
+	batchBytes = 16 << 20
+	// retryRejected is how often a batch is tried again that the database
+	// rejected for a reason that is nobody's fault.
+	retryRejected = 10
+	// maintainInterval is how often housekeeping runs while the queue is
+	// never empty.
+	maintainInterval = 200 * time.Millisecond
+)
+
+// do queues a job and waits until its outcome is certain or ctx ends.
+func (s *shard) do(ctx context.Context, j *job) error {
+	j.ctx = ctx
+	j.done = make(chan error, 1)
+	if err := s.queue.add(j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// write is the shard's writer. One batch is with the database at any time; the
+// next gathers in the queue meanwhile. There are no timers and no windows: a
+// lone request is a batch of its own, at once.
+func (s *shard) write(ctx context.Context) {
+	maintained := time.Now()
+	for {
+		jobs := s.queue.take(batchJobs, s.batchBytes())
+		switch {
+		case len(jobs) > 0:
+			s.commit(ctx, jobs)
+		case s.sweeper.waiting():
+			s.commit(ctx, nil)
+		default:
+			if s.maintain(ctx) {
+				maintained = time.Now()
+				continue
+			}
+			select {
+			case <-s.queue.wake:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+		if time.Since(maintained) > maintainInterval {
+			s.maintain(ctx)
+			maintained = time.Now()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (s *shard) batchBytes() int {
+	if s.limits.BatchBytes > 0 {
+		return min(batchBytes, s.limits.BatchBytes)
+	}
+	return batchBytes
+}
+
+// maintain does a piece of the database's housekeeping and reports whether
+// there is more. It is looked after again once something was written.
+func (s *shard) maintain(ctx context.Context) bool {
+	box := s.session.Load()
+	if box == nil || !s.unkempt {
+		return false
+	}
+	more, err := box.Maintain(ctx)
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("housekeeping of the database failed", "backend", s.name, "error", err)
+	}
+	s.unkempt = more && err == nil
+	return s.unkempt
+}
+
+// commit evaluates the jobs in order and stores what they change as one batch.
+// Nobody is answered before the outcome is certain.
+func (s *shard) commit(ctx context.Context, jobs []*job) {
+	for attempt := 0; ; attempt++ {
+		b := s.evaluate(ctx, jobs)
+		err := s.store(ctx, b)
+		var rejected *backend.Rejected
+		switch {
+		case err == nil:
+			s.acknowledge(b)
+			for _, j := range jobs {
+				if j.err == nil && j.stored != nil {
+					j.stored()
+				}
+				j.finish(j.err)
+			}
+			return
+		case errors.As(err, &rejected):
+			s.giveBack(b)
+			if rejected.Retry && attempt < retryRejected {
+				continue
+			}
+			s.metrics.rejected.Inc()
+			if len(jobs) == 1 {
+				jobs[0].finish(fmt.Errorf("storage backend %q: %w", s.name, rejected.Err))
+				return
+			}
+			if len(jobs) == 0 {
+				s.log.Warn("compaction is refused by the database", "backend", s.name, "error", rejected.Err)
+				return
+			}
+			// One of them is to blame; it must not take the others along.
+			for i := range jobs {
+				s.commit(ctx, jobs[i:i+1])
+			}
+			return
+		case ctx.Err() != nil:
+			for _, j := range jobs {
+				j.finish(errClosed)
+			}
+			return
+		}
+		// It is certain by now that nothing was stored; whoever still waits
+		// is served on the new session.
+	}
+}
+
+// evaluate makes a batch of the jobs. A job's own error does not concern the
+// others.
+func (s *shard) evaluate(ctx context.Context, jobs []*job) *batch {
+	b := s.newBatch(ctx)
+	for _, j := range jobs {
+		if j.err = j.ctx.Err(); j.err == nil {
+			j.err = j.evaluate(b)
+		}
+	}
+	s.sweeper.fill(&b.store, len(jobs) == 0)
+	return b
+}
+
+// store hands the batch to the database. It returns nil when the batch is
+// stored, a *backend.Rejected when the database refused it, and another error
+// when it is certain by other means that it is not stored.
+func (s *shard) store(ctx context.Context, b *batch) error {
+	if b.empty() {
+		return nil
+	}
+	box := s.session.Load()
+	if box == nil {
+		return &backend.Rejected{Err: errClosed}
+	}
+	started := time.Now()
+	err := box.Apply(ctx, &b.store)
+	s.metrics.applied(b, time.Since(started))
+	var rejected *backend.Rejected
+	if err == nil || errors.As(err, &rejected) {
+		return err
+	}
+	if s.recover(ctx, b, err) {
+		return nil
+	}
+	return err
+}
+
+// acknowledge makes a stored batch visible.
+func (s *shard) acknowledge(b *batch) {
+	s.sweeper.stored(&b.store)
+	if b.empty() {
+		return
+	}
+	s.unkempt = true
+	s.lastID.Store(b.store.LastID())
+	s.lastRev = b.store.LastRev
+	s.lessor.apply(b.leases)
+	if len(b.events) == 0 {
+		return
+	}
+	s.cache.addAll(b.newItems())
+	s.hub.acknowledge(s.index, b.store.LastRev, b.events, b.edit.tree())
+}
+
+// giveBack returns the revisions of a batch that is certainly not stored.
+func (s *shard) giveBack(b *batch) {
+	if len(b.events) == 0 {
+		return
+	}
+	s.sequencer.giveBack(s.index, b.events[0].rev)
+	s.hub.resolved(s.index)
+}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/taskctl-dev/taskctl/storage/backend"
+)
+
+const (
+	// passiveBytes of new rows wake the background checkpoint.
+	passiveBytes = 2 << 20
+	// truncateFrames in the WAL (4 KiB each) make the writer itself restart
+	// it: passive checkpoints never do while writes go on.
+	truncateFrames = 16384
+)
+
+// checkpointer copies the WAL into the file on a connection of its own.
+type checkpointer struct {
+	conn    *conn
+	pending int64        // bytes since the last wake, the writer's
+	frames  atomic.Int64 // in the WAL at the last checkpoint
+	failed  atomic.Pointer[error]
+
+	wake chan struct{}
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+func startCheckpointer(path string) (*checkpointer, error) {
+	c, err := openConn(path, false)
+	if err != nil {
+		return nil, err
+	}
+	p := &checkpointer{conn: c, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	p.done.Add(1)
+	go p.run()
+	return p, nil
+}
+
+func (p *checkpointer) run() {
+	defer p.done.Done()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-p.wake:
+		}
+		row, err := p.conn.integers("PRAGMA wal_checkpoint(PASSIVE)")
+		if err != nil {
+			err = fmt.Errorf("checkpoint: %w", err)
+			p.failed.Store(&err)
+			continue
+		}
+		p.frames.Store(row[1])
+	}
+}
+
+// wrote counts a stored batch; the writer calls it.
+func (p *checkpointer) wrote(batch *backend.Batch) {
+	for i := range batch.Versions {
+		p.pending += int64(len(batch.Versions[i].Key)*2 + len(batch.Versions[i].Value) + 100)
+	}
+	p.pending += int64(len(batch.Sweep)) * 4096
+	if p.pending < passiveBytes {
+		return
+	}
+	p.pending = 0
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *checkpointer) overdue() bool { return p.frames.Load() >= truncateFrames }
+
+// truncate checkpoints everything and empties the WAL, on the writer's
+// connection. Readers that are in its way make it try again later.
+func (p *checkpointer) truncate(writer *conn) error {
+	if err := writer.exec("PRAGMA busy_timeout = 20"); err != nil {
+		return err
+	}
+	row, err := writer.integers("PRAGMA wal_checkpoint(TRUNCATE)")
+	if err == nil && row[0] == 0 {
+		p.frames.Store(0)
+	}
+	return errors.Join(err, writer.exec("PRAGMA busy_timeout = 5000"))
+}
+
+func (p *checkpointer) close() error {
+	close(p.stop)
+	p.done.Wait()
+	err := p.conn.close()
+	if failed := p.failed.Load(); failed != nil {
+		err = errors.Join(err, *failed)
+	}
+	return err
+}
