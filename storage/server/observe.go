@@ -84,7 +84,7 @@ func checkMetadata(ctx context.Context) error {
 
 // methodName is the part of "/etcdserverpb.KV/Range" after the package.
 func methodName(full string) string {
-	return full[strings.IndexByte(full, '.')+1:]
+	return full[strings.LastIndexByte(full, '.')+1:]
 }
 
 // firstKey is the key that a request is about, for the log; never a value.
