@@ -87,7 +87,13 @@ func (p *program) app() *cli.App {
 			p.upCommand(),
 			p.downCommand(),
 			p.statusCommand(),
+			p.listCommand(),
+			p.demoCommand(),
+			p.logsCommand(),
+			p.kubeconfigCommand(),
 			p.kubectlCommand(),
+			p.ciCommand(),
+			p.doctorCommand(),
 			p.versionCommand(),
 		},
 		Action: func(c *cli.Context) error {

@@ -69,6 +69,10 @@ func (p *program) runAppliance(ctx context.Context, config upConfig, onEvent fun
 		}
 		return appliance.Run(ctx)
 	}()
+	if config.keepLogs != "" {
+		_, copyErr := copyLogs(folder.Path, config.keepLogs)
+		err = errors.Join(err, copyErr)
+	}
 	if config.ephemeral {
 		return errors.Join(err, folder.Delete())
 	}

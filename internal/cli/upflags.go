@@ -21,6 +21,7 @@ const defaultWait = 2 * time.Minute
 // have them.
 func applianceFlags() []cli.Flag {
 	return []cli.Flag{
+		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "configuration `FILE`; flags win over it"},
 		&cli.StringFlag{Name: "cluster", Value: "auto", Usage: "`DRIVER` of the cluster: auto, embedded or kind"},
 		&cli.StringFlag{Name: "storage", Usage: "where objects are stored: `SPEC` is etcd", DefaultText: supervisor.DefaultStorage},
 		&cli.IntFlag{Name: "port", Usage: "`PORT` of the API server", DefaultText: "a free one, kept across restarts"},
@@ -47,6 +48,7 @@ type upConfig struct {
 	options   supervisor.Options // without Folder and OnEvent
 	ephemeral bool
 	recreate  bool
+	keepLogs  string // where log files are copied to at the end; "" nowhere
 }
 
 // applianceConfig reads the flags of applianceFlags.
@@ -59,6 +61,9 @@ func applianceConfig(c *cli.Context, values common) (upConfig, error) {
 		Verbosity:           values.verbosity,
 		CertificateLifetime: c.Duration("certificate-lifetime"),
 	}}
+	if err := readConfigFile(c, &config); err != nil {
+		return config, err
+	}
 	switch driver := c.String("cluster"); driver {
 	case "auto", supervisor.Driver:
 	case "kind":
@@ -124,6 +129,8 @@ func (c upConfig) settings() map[string]string {
 		"storage":   supervisor.DefaultStorage,
 		"ephemeral": strconv.FormatBool(c.ephemeral),
 		"without":   strings.Join(c.options.Without, ","),
+		// From the file; named as people find it there.
+		"cluster.apiServerArgs": strings.Join(flagWords(c.options.APIServerArgs), " "),
 	}
 	if c.options.Port != 0 {
 		settings["port"] = strconv.Itoa(c.options.Port)

@@ -152,11 +152,7 @@ func (f *Folder) load(name string) error {
 // Prepare makes what an appliance needs before it starts, clears what a killed
 // one left, and writes state.json.
 func (f *Folder) Prepare() error {
-	needed := uint64(minFreeAgain)
-	if f.fresh {
-		needed = minFreeFresh
-	}
-	if err := checkSpace(f.Path, needed); err != nil {
+	if err := f.CheckSpace(); err != nil {
 		return err
 	}
 	if err := f.prepareSockets(); err != nil {
@@ -166,6 +162,14 @@ func (f *Folder) Prepare() error {
 		return notUsable(f.Path, err)
 	}
 	return f.Update(func(*State) {})
+}
+
+// CheckSpace refuses a disk that is too full to start on.
+func (f *Folder) CheckSpace() error {
+	if f.fresh {
+		return checkSpace(f.Path, minFreeFresh)
+	}
+	return checkSpace(f.Path, minFreeAgain)
 }
 
 // Fresh says that no appliance ran in the folder before.

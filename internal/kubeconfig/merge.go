@@ -59,26 +59,32 @@ func Remove(ctx context.Context, file, name, owner, former string, created bool)
 		return nil
 	}
 	return edit(ctx, file, false, func(document *yaml.Node, _ bool) error {
-		if ownerOf(get(find(document, "contexts", name), "context")) == owner {
-			drop(document, "contexts", name)
-			if scalar(document, "current-context") == name {
-				if find(document, "contexts", former) == nil {
-					former = ""
-				}
-				setScalar(document, "current-context", former)
-			}
-		}
-		if ownerOf(get(find(document, "clusters", name), "cluster")) == owner {
-			drop(document, "clusters", name)
-		}
-		if ownerOf(get(find(document, "users", name), "user")) == owner {
-			drop(document, "users", name)
-		}
+		take(document, name, owner, former)
 		if created && isEmpty(document) {
 			return errDelete
 		}
 		return nil
 	})
+}
+
+// take drops the entries of that name and owner. If theirs is the current
+// context, the former one becomes it again, unless it is gone.
+func take(document *yaml.Node, name, owner, former string) {
+	if ownerOf(get(find(document, "contexts", name), "context")) == owner {
+		drop(document, "contexts", name)
+		if scalar(document, "current-context") == name {
+			if find(document, "contexts", former) == nil {
+				former = ""
+			}
+			setScalar(document, "current-context", former)
+		}
+	}
+	if ownerOf(get(find(document, "clusters", name), "cluster")) == owner {
+		drop(document, "clusters", name)
+	}
+	if ownerOf(get(find(document, "users", name), "user")) == owner {
+		drop(document, "users", name)
+	}
 }
 
 var errDelete = errors.New("delete the file")

@@ -1,13 +1,19 @@
 package supervisor
 
 import (
+	"context"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
+
+	"github.com/taskctl-dev/taskctl/aggregator"
 	"github.com/taskctl-dev/taskctl/cluster/embedded"
+	"github.com/taskctl-dev/taskctl/internal/install"
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
+	"github.com/taskctl-dev/taskctl/internal/pki"
+	"github.com/taskctl-dev/taskctl/operator"
 )
 
 // components is the table of docs/architecture.md. The stop limits of what
@@ -17,12 +23,23 @@ func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 	backend := newStore(a.folder, a.logs)
 	apiserver := &embedded.APIServer{Listener: listener, Storage: backend.Endpoint(), PKI: a.pki, Args: a.options.APIServerArgs}
 	manager := &embedded.ControllerManager{Host: a.server, PKI: a.pki, Log: a.logs.Writer(ControllerManager)}
+	admin := a.pki.RESTConfig(a.server, pki.Admin)
 
+	const second = time.Second
 	all := []lifecycle.Component{
-		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: 10 * time.Second, StopTimeout: 2 * time.Second},
-		{Name: Storage, Run: backend.Run, StartTimeout: time.Minute, StopTimeout: 5 * time.Second},
-		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: time.Minute, StopTimeout: 10 * time.Second},
-		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: 30 * time.Second, StopTimeout: 5 * time.Second},
+		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: 10 * second, StopTimeout: 2 * second},
+		{Name: Storage, Run: backend.Run, StartTimeout: 60 * second, StopTimeout: 5 * second},
+		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: 60 * second, StopTimeout: 10 * second},
+		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: 60 * second, StopTimeout: 5 * second},
+		{Name: Cleanup, Needs: []string{APIServer}, Run: once(a.cleanup(admin)), StartTimeout: 30 * second, StopTimeout: 2 * second},
+		{Name: Manifests, Needs: []string{Cleanup}, Run: once(a.applyManifests(admin)), StartTimeout: 60 * second, StopTimeout: 2 * second},
+		{Name: Operator, Needs: []string{Manifests}, Run: a.runOperator, Restart: true, StartTimeout: 60 * second, StopTimeout: 7 * second},
+		{Name: Webhooks, Needs: []string{Manifests}, Run: a.runWebhooks, Restart: true, StartTimeout: 30 * second, StopTimeout: 5 * second},
+		{Name: Aggregator, Needs: []string{Manifests}, Run: a.runAggregator, Restart: true, StartTimeout: 60 * second, StopTimeout: 5 * second},
+		{
+			Name: Registration, Needs: []string{Operator, Webhooks, Aggregator, ControllerManager}, Run: a.register(admin),
+			Restart: true, StartTimeout: 60 * second, StopTimeout: 5 * second,
+		},
 	}
 	all = slices.DeleteFunc(all, func(c lifecycle.Component) bool { return a.isLeftOut(c.Name) })
 	for i := range all {
@@ -36,23 +53,51 @@ func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 
 func (a *Appliance) isLeftOut(name string) bool { return slices.Contains(a.options.Without, name) }
 
-// portBook remembers the port at which a component answers now.
-type portBook struct {
-	mu    sync.Mutex
-	ports map[string]int
+func (a *Appliance) cleanup(admin *rest.Config) func(context.Context) error {
+	return func(ctx context.Context) error { return install.RemoveStale(ctx, admin) }
 }
 
-func (b *portBook) set(component string, port int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ports == nil {
-		b.ports = map[string]int{}
+func (a *Appliance) applyManifests(admin *rest.Config) func(context.Context) error {
+	return func(ctx context.Context) error { return install.Apply(ctx, admin) }
+}
+
+func (a *Appliance) runOperator(ctx context.Context, ready func()) error {
+	return operator.RunController(ctx, operator.Options{
+		Config: a.pki.RESTConfig(a.server, pki.Operator),
+		Log:    a.logs.Logr(Operator),
+	}, ready)
+}
+
+func (a *Appliance) runWebhooks(ctx context.Context, ready func()) error {
+	listener, err := a.listenAs(ctx, Webhooks)
+	if err != nil {
+		return err
 	}
-	b.ports[component] = port
+	return operator.RunWebhooks(ctx, operator.WebhookOptions{
+		Listener:       listener,
+		GetCertificate: a.pki.GetCertificate(pki.WebhooksServing),
+		Log:            a.logs.Logr(Webhooks),
+	}, ready)
 }
 
-func (b *portBook) get(component string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ports[component]
+func (a *Appliance) runAggregator(ctx context.Context, ready func()) error {
+	serving := a.pki.ServingFiles(pki.AggregatorServing)
+	return aggregator.Run(ctx, aggregator.Options{
+		Config:   a.pki.RESTConfig(a.server, pki.Aggregator),
+		Listen:   func(ctx context.Context) (net.Listener, error) { return a.listenAs(ctx, Aggregator) },
+		CertFile: serving.Cert,
+		KeyFile:  serving.Key,
+		RunID:    a.runID,
+		Log:      a.logs.Logr(Aggregator),
+	}, ready)
+}
+
+// listenAs opens a component's port and remembers it for the registration.
+func (a *Appliance) listenAs(ctx context.Context, component string) (net.Listener, error) {
+	listener, err := a.listen(ctx, component, 0)
+	if err != nil {
+		return nil, err
+	}
+	a.ports.set(component, listener.Addr().(*net.TCPAddr).Port)
+	return listener, nil
 }
