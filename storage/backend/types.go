@@ -5,8 +5,8 @@ type State struct {
 	Epoch   int64 // number of the ownership; each Acquire raises it
 	LastRev int64 // newest revision stored here; 1 in an empty database
 	LastID  int64 // ID of the newest version; 0 in an empty database
-	Floor   int64 // revisions below it are compacted; 0: never compacted
-	Swept   int64 // IDs up to it need no further look by the compaction at Floor
+	Floor   int64 // the engine's compaction mark: 0 at first, never lower later
+	Swept   int64 // the engine's: how far the compaction's deletion has come
 }
 
 // Version is what one transaction did to one key: an immutable row.

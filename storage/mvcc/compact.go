@@ -28,12 +28,12 @@ func (s *Store) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Compa
 	err := s.shards[homeLane].do(ctx, &job{
 		evaluate: func(b *batch) error {
 			switch {
-			case r.Revision <= max(s.sequencer.compacted(), b.store.Floor):
+			case r.Revision <= max(s.sequencer.compacted(), floorOfMark(b.store.Floor)):
 				return rpctypes.ErrCompacted
 			case r.Revision > s.sequencer.now():
 				return rpctypes.ErrFutureRev
 			}
-			b.store.Floor = r.Revision
+			b.store.Floor = markOfFloor(r.Revision)
 			return nil
 		},
 		stored: func() {
@@ -58,6 +58,11 @@ func (s *Store) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Compa
 	}
 	return &pb.CompactionResponse{Header: s.header()}, nil
 }
+
+// A floor is stored as a mark, one higher: etcd lets a client compact at 0,
+// which is different from never.
+func markOfFloor(floor int64) int64 { return floor + 1 }
+func floorOfMark(mark int64) int64  { return mark - 1 }
 
 // sweeper deletes what a compaction has made superfluous. It reads the
 // versions in order of their IDs: each one makes the version that it replaced
@@ -90,8 +95,8 @@ func (w *sweeper) start(state backend.State) {
 	w.sent = -1
 	w.changed = make(chan struct{})
 	w.wake = make(chan struct{}, 1)
-	if state.Floor > 0 {
-		w.aim(state.Floor)
+	if floor := floorOfMark(state.Floor); floor > 0 {
+		w.aim(floor)
 	}
 }
 

@@ -115,7 +115,7 @@ func (s *shard) reload(ctx context.Context, session backend.Session) error {
 	if err != nil {
 		return err
 	}
-	s.sequencer.start(state.LastRev, state.LastRev+1, state.Floor)
+	s.sequencer.start(state.LastRev, state.LastRev+1, floorOfMark(state.Floor))
 	if state.LastRev < known {
 		// A failover to a copy that was behind has lost acknowledged writes.
 		// Clients have seen revisions that are void now: everything they
@@ -128,7 +128,7 @@ func (s *shard) reload(ctx context.Context, session backend.Session) error {
 		if err != nil {
 			return fmt.Errorf("mark what backend %q lost: %w", s.name, err)
 		}
-		s.sequencer.start(state.LastRev, state.LastRev+1, 0)
+		s.sequencer.start(state.LastRev, state.LastRev+1, neverCompacted)
 		s.sequencer.lost(s.index, state.LastRev)
 		s.metrics.lost.Inc()
 	}

@@ -28,6 +28,10 @@ type sequencer struct {
 	changed chan struct{} // closed at the next change, if somebody waits
 }
 
+// neverCompacted is the floor of a store that was never compacted, as etcd
+// tells it.
+const neverCompacted = -1
+
 // lane is what the sequencer knows of one backend.
 type lane struct {
 	name    string
@@ -61,9 +65,9 @@ type view struct {
 }
 
 func newSequencer(lanes int) *sequencer {
-	q := &sequencer{next: 2, acked: 1, floor: -1}
+	q := &sequencer{next: 2, acked: 1, floor: neverCompacted}
 	for range lanes {
-		q.lanes = append(q.lanes, &lane{floor: -1})
+		q.lanes = append(q.lanes, &lane{floor: neverCompacted})
 	}
 	return q
 }
@@ -304,9 +308,7 @@ func (q *sequencer) start(newest, next, floor int64) {
 	defer q.mu.Unlock()
 	q.acked = max(q.acked, newest)
 	q.next = max(q.next, next, q.acked+1)
-	if floor > 0 {
-		q.floor = max(q.floor, floor)
-	}
+	q.floor = max(q.floor, floor)
 }
 
 // setTree publishes a tree outside of an acknowledgement (start, reload).

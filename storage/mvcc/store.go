@@ -132,7 +132,7 @@ func (s *shard) open(ctx context.Context) error {
 	if err := s.loadLeases(ctx, session, attached); err != nil {
 		return err
 	}
-	s.sequencer.start(state.LastRev, state.LastRev+1, state.Floor)
+	s.sequencer.start(state.LastRev, state.LastRev+1, floorOfMark(state.Floor))
 	s.sequencer.setTree(s.index, loaded)
 	s.sweeper.start(state)
 	s.unkempt = true
