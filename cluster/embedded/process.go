@@ -40,8 +40,9 @@ func (e *ExitError) Error() string {
 // restore, while no component runs. restore gives klog its defaults back.
 func CaptureProcess(log io.Writer, onExit func(error)) (restore func()) {
 	fatal := &fatalLine{next: log}
+	// Structured messages come through the logger, the others as lines of text.
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(fatal)))
-	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.WriteKlogBuffer(func(message []byte) { fatal.Write(message) }))
 	restoreEtcdClientLog := captureEtcdClientLog(log)
 	exit := klog.OsExit
 	klog.OsExit = func(code int) {
@@ -58,20 +59,20 @@ func CaptureProcess(log io.Writer, onExit func(error)) (restore func()) {
 // fatalLine passes the log on, and keeps the last line of severity fatal. klog
 // gives the reason of an exit to the log only.
 type fatalLine struct {
-	next io.Writer
-
 	mu   sync.Mutex
+	next io.Writer
 	last []byte
 }
 
-// Write implements [io.Writer]. klog writes one message at a time.
+// Write implements [io.Writer]. Each call is one message; they come from
+// several goroutines and go on one after another.
 func (f *fatalLine) Write(message []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if len(message) > 0 && message[0] == 'F' {
 		line, _, _ := bytes.Cut(message, []byte("\n"))
 		if _, text, ok := bytes.Cut(line, []byte("] ")); ok {
-			f.mu.Lock()
 			f.last = bytes.Clone(text)
-			f.mu.Unlock()
 		}
 	}
 	return f.next.Write(message)
