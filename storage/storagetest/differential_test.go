@@ -2,9 +2,42 @@ package storagetest_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/server"
 	"github.com/taskctl-dev/taskctl/storage/storagetest"
 )
+
+// storeTarget is our store over a database, restarted at random moments.
+func storeTarget(t *testing.T, name, spec string) storagetest.Target {
+	dir := t.TempDir()
+	url := "http://127.0.0.1:0"
+	return storagetest.Target{
+		Name:     name,
+		HashKV:   true,
+		Restarts: true,
+		Start: func(tb testing.TB) (string, func()) {
+			store, err := storage.Open(tb.Context(), storage.Config{Spec: spec, DataDir: dir})
+			if err != nil {
+				tb.Fatal(err)
+			}
+			address, stop := storagetest.Serve(tb, store, server.Options{ProgressNotifyInterval: time.Second}, url)
+			url = "http://" + address // the same one after a restart
+			return url, func() {
+				stop()
+				if err := store.Close(); err != nil {
+					tb.Errorf("close the store: %v", err)
+				}
+			}
+		},
+	}
+}
+
+// TestSQLiteAnswersAsEtcdDoes compares every answer, revision and event.
+func TestSQLiteAnswersAsEtcdDoes(t *testing.T) {
+	storagetest.Differential(t, storagetest.Seed(t), 3000, etcdTarget(t, "etcd"), storeTarget(t, "sqlite", "sqlite"))
+}
 
 // etcdTarget is a real etcd over a folder of its own.
 func etcdTarget(t *testing.T, name string) storagetest.Target {
@@ -21,5 +54,5 @@ func etcdTarget(t *testing.T, name string) storagetest.Target {
 // TestDifferentialFindsNoDifferenceBetweenTwoEtcds shows that what the
 // differential test compares is determined: etcd against itself passes.
 func TestDifferentialFindsNoDifferenceBetweenTwoEtcds(t *testing.T) {
-	storagetest.Differential(t, storagetest.Seed(t), 3000, etcdTarget(t, "etcd"), etcdTarget(t, "other"))
+	storagetest.Differential(t, storagetest.Seed(t), 500, etcdTarget(t, "etcd"), etcdTarget(t, "other"))
 }
