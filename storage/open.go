@@ -13,14 +13,17 @@ import (
 
 	"github.com/taskctl-dev/taskctl/storage/backend"
 	"github.com/taskctl-dev/taskctl/storage/mvcc"
+	"github.com/taskctl-dev/taskctl/storage/postgres"
 	"github.com/taskctl-dev/taskctl/storage/sqlite"
 )
 
 // Config says which database a store lives in and how it behaves.
 type Config struct {
 	// Spec names the database: "sqlite" (store.db in DataDir), "sqlite://FILE"
-	// (relative to DataDir) or "sqlite:///FILE".
+	// (relative to DataDir), "sqlite:///FILE" or a postgres:// URL.
 	Spec string
+	// Password is used instead of the one in a URL where it is not empty.
+	Password string
 	// DataDir is the folder of relative files. It must exist.
 	DataDir string
 	// CacheBytes bounds the values kept in memory; 0 means 64 MiB.
@@ -81,8 +84,14 @@ func openDatabase(ctx context.Context, config Config) (string, backend.Database,
 			return "", nil, err
 		}
 		return kind, database, nil
+	case "postgres", "postgresql":
+		database, err := postgres.Open(ctx, postgres.Config{DSN: config.Spec, Password: config.Password, Logger: config.Logger})
+		if err != nil {
+			return "", nil, err
+		}
+		return "postgres", database, nil
 	}
-	return "", nil, fmt.Errorf("storage %q is of no kind that this program knows; use sqlite or sqlite:///FILE", kind)
+	return "", nil, fmt.Errorf("storage %q is of no kind that this program knows; use sqlite, sqlite:///FILE or postgres://USER@HOST/DATABASE", kind)
 }
 
 func sqlitePath(rest, dataDir string) (string, error) {

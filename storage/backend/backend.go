@@ -19,8 +19,8 @@ type Database interface {
 	// the engine has closed or given up by then.
 	//
 	// It fails with the reason when the database is not reachable, and with
-	// an error that wraps ErrOwned when another process keeps the ownership
-	// until ctx ends.
+	// an error that wraps ErrOwned when another process has shown that it
+	// lives and keeps the ownership.
 	Acquire(ctx context.Context) (Session, error)
 	// Close releases the database. The engine closes its session first.
 	Close() error

@@ -110,18 +110,20 @@ func (s *Store) Txn(ctx context.Context, r *pb.TxnRequest) (response *pb.TxnResp
 	if err := shard.prefetch(ctx, r); err != nil {
 		return nil, err
 	}
+	// The writer may still be at work when ctx has ended and the caller is
+	// gone: it has a variable of its own.
+	var result *pb.TxnResponse
 	err = shard.do(ctx, &job{
 		bytes: keys.bytes,
-		evaluate: func(b *batch) error {
-			var failed error
-			response, failed = b.txn(ctx, r)
+		evaluate: func(b *batch) (failed error) {
+			result, failed = b.txn(b.ctx, r)
 			return failed
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return response, nil
+	return result, nil
 }
 
 // oneLane is the backend that holds all the spans.

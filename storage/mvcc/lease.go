@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -65,27 +66,28 @@ func (s *Store) revoke(ctx context.Context, id int64, expired bool) error {
 	}
 	// The home goes last; it is the first.
 	slices.Reverse(lanes)
-	begun := false
+	var begun atomic.Bool
 	for i, lane := range lanes {
-		last := i == len(lanes)-1
-		j := &job{evaluate: func(b *batch) error {
-			if !begun && !s.lessor.begin(id, expired) {
-				return rpctypes.ErrLeaseNotFound
-			}
-			begun = true
-			b.store.DeleteLeases = append(b.store.DeleteLeases, id)
-			b.revoke(id)
-			return nil
-		}}
-		if last {
+		j := &job{
+			evaluate: func(b *batch) error {
+				if !begun.Load() && !s.lessor.begin(id, expired) {
+					return rpctypes.ErrLeaseNotFound
+				}
+				begun.Store(true)
+				b.store.DeleteLeases = append(b.store.DeleteLeases, id)
+				b.revoke(id)
+				return nil
+			},
+			failed: func() {
+				if begun.Swap(false) {
+					s.lessor.abandon(id)
+				}
+			},
+		}
+		if i == len(lanes)-1 {
 			j.stored = func() { s.lessor.remove(id) }
 		}
 		if err := s.shards[lane].do(ctx, j); err != nil {
-			if begun {
-				// A job whose caller has gone may still be stored; then
-				// remove finds the lease revoked all the same.
-				s.lessor.abandon(id)
-			}
 			return err
 		}
 	}

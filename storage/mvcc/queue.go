@@ -15,13 +15,22 @@ type job struct {
 	// stored runs once the batch is durable, before the job is answered and
 	// before the next batch is evaluated. It may be nil.
 	stored func()
+	// failed runs before the job is answered with an error, on the
+	// goroutine that answers. It may be nil.
+	failed func()
 	bytes  int // estimate of what the job stores
 
 	err  error
 	done chan error
 }
 
-func (j *job) finish(err error) { j.done <- err }
+// finish answers the job.
+func (j *job) finish(err error) {
+	if err != nil && j.failed != nil {
+		j.failed()
+	}
+	j.done <- err
+}
 
 // queue holds the jobs that wait for the writer.
 type queue struct {

@@ -92,18 +92,26 @@ func (s *shard) resume(ctx context.Context, b *batch) (stored bool, err error) {
 			return false, errors.Join(err, session.Close())
 		}
 	}
-	s.adopt(session, started)
-	return stored, nil
+	return stored, s.adopt(ctx, session, started)
 }
 
 // adopt begins to use a session that was acquired by a call that began at the
 // given time.
-func (s *shard) adopt(session backend.Session, acquired time.Time) {
+func (s *shard) adopt(ctx context.Context, session backend.Session, acquired time.Time) error {
 	s.limits = session.Limits()
 	if term := session.Term(); term > 0 {
+		if time.Since(acquired) > term/3 {
+			// It had to wait for the former owner's term to end; its own
+			// counts from before that.
+			acquired = time.Now()
+			if err := session.Renew(ctx); err != nil {
+				return errors.Join(err, session.Close())
+			}
+		}
 		s.sequencer.extend(s.index, acquired.Add(term))
 	}
 	s.session.Store(&sessionBox{session})
+	return nil
 }
 
 // reload replaces what memory holds by what the database holds, after somebody

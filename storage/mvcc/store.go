@@ -121,7 +121,9 @@ func (s *shard) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("storage backend %q: %w", s.name, err)
 	}
-	s.adopt(session, started)
+	if err := s.adopt(ctx, session, started); err != nil {
+		return fmt.Errorf("storage backend %q: %w", s.name, err)
+	}
 	state := session.State()
 	s.lastID.Store(state.LastID)
 	s.lastRev = state.LastRev

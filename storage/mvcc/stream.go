@@ -206,7 +206,7 @@ func (ws *watchStream) run() {
 			return
 		}
 		if err != nil {
-			ws.store.log.Warn("a watch cannot be caught up yet", "key", w.span.from, "revision", w.next, "error", err)
+			ws.store.log.Warn("a watch cannot be caught up yet", "key", w.span.from, "error", err)
 			select {
 			case <-time.After(100 * time.Millisecond):
 			case <-ws.ctx.Done():

@@ -43,31 +43,32 @@ func (s *shard) do(ctx context.Context, j *job) error {
 // lone request is a batch of its own, at once.
 func (s *shard) write(ctx context.Context) {
 	maintained := time.Now()
-	for {
+	idle := time.NewTimer(0)
+	defer idle.Stop()
+	for ctx.Err() == nil {
 		jobs := s.queue.take(batchJobs, s.batchBytes())
-		switch {
-		case len(jobs) > 0:
+		if len(jobs) > 0 || s.sweeper.waiting() {
 			s.commit(ctx, jobs)
-		case s.sweeper.waiting():
-			s.commit(ctx, nil)
-		default:
-			if s.maintain(ctx) {
+			if !s.unkempt || time.Since(maintained) < maintainInterval {
+				continue
+			}
+		}
+		// Housekeeping waits a moment after a write, so that it does not
+		// stand in the way of the next one of a lone client.
+		if s.unkempt {
+			if wait := maintainInterval - time.Since(maintained); wait > 0 {
+				idle.Reset(wait)
+			} else if s.maintain(ctx) {
+				continue
+			} else {
 				maintained = time.Now()
 				continue
 			}
-			select {
-			case <-s.queue.wake:
-			case <-ctx.Done():
-				return
-			}
-			continue
 		}
-		if time.Since(maintained) > maintainInterval {
-			s.maintain(ctx)
-			maintained = time.Now()
-		}
-		if ctx.Err() != nil {
-			return
+		select {
+		case <-s.queue.wake:
+		case <-idle.C:
+		case <-ctx.Done():
 		}
 	}
 }
