@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"math"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -28,24 +29,34 @@ func (s *kvService) RangeStream(r *pb.RangeRequest, stream pb.KV_RangeStreamServ
 	chunk := proto.CloneOf(r)
 	chunk.Limit = min(firstChunkKeys, total)
 	var header *pb.ResponseHeader
-	var sent, count int64
+	var sent int64
 	for {
 		part, err := s.store.Range(stream.Context(), chunk)
 		if err != nil {
 			return toStatus(err)
 		}
 		if header == nil {
-			header, count = part.Header, part.Count
+			header = part.Header
 			s.headers.fill(header)
 			if chunk.Revision == 0 {
 				chunk.Revision = header.Revision
 			}
 		}
 		sent += int64(len(part.Kvs))
+		if part.More {
+			chunk.Key = append(bytes.Clone(part.Kvs[len(part.Kvs)-1].Key), 0)
+		}
 		out := &pb.RangeResponse{Kvs: part.Kvs}
 		last := !part.More || sent >= total
 		if last {
-			out.Header, out.More, out.Count = header, part.More, count
+			out.Header, out.More, out.Count = header, part.More, sent
+			if part.More {
+				rest, err := s.count(stream.Context(), chunk)
+				if err != nil {
+					return err
+				}
+				out.Count += rest
+			}
 		}
 		if err := stream.Send(&pb.RangeStreamResponse{RangeResponse: out}); err != nil {
 			return err
@@ -53,7 +64,6 @@ func (s *kvService) RangeStream(r *pb.RangeRequest, stream pb.KV_RangeStreamServ
 		if last {
 			return nil
 		}
-		chunk.Key = append(bytes.Clone(part.Kvs[len(part.Kvs)-1].Key), 0)
 		chunk.Limit = min(nextChunkKeys(chunk.Limit, proto.Size(part), s.limits.requestBytes), total-sent)
 	}
 }
@@ -67,6 +77,19 @@ func (s *kvService) streamCount(r *pb.RangeRequest, stream pb.KV_RangeStreamServ
 	return stream.Send(&pb.RangeStreamResponse{
 		RangeResponse: &pb.RangeResponse{Header: response.Header, Count: response.Count},
 	})
+}
+
+// count is how many keys there are from where a stream stopped. That is not
+// what the first part counted when the stream was sorted by something else
+// than the key without an order, which etcd accepts and sorts part by part.
+func (s *kvService) count(ctx context.Context, rest *pb.RangeRequest) (int64, error) {
+	response, err := s.store.Range(ctx, &pb.RangeRequest{
+		Key: rest.Key, RangeEnd: rest.RangeEnd, Revision: rest.Revision, CountOnly: true,
+	})
+	if err != nil {
+		return 0, toStatus(err)
+	}
+	return response.Count, nil
 }
 
 // nextChunkKeys doubles or halves a part's keys where the last part was less

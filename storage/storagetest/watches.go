@@ -207,7 +207,7 @@ func (d *differential) passStarts() {
 // settle waits until a watch has been told everything up to revision.
 func (d *differential) settle(s *side, pair *watchPair, record *watchRecord, revision int64) {
 	deadline := time.After(catchUpTimeout)
-	again := time.NewTicker(50 * time.Millisecond)
+	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
 		text, settled, changed := record.state(revision)
