@@ -94,6 +94,8 @@ func (p *program) app() *cli.App {
 			p.kubectlCommand(),
 			p.ciCommand(),
 			p.doctorCommand(),
+			p.completionCommand(),
+			p.completeCommand(),
 			p.versionCommand(),
 		},
 		Action: func(c *cli.Context) error {

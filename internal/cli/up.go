@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -134,11 +137,21 @@ func compareRunning(ctx context.Context, config upConfig, locked *datadir.Locked
 	default:
 		return nil, fmt.Errorf("%w, which has not finished starting: see taskctl status%s", locked, config.nameFlag())
 	}
-	if difference := differences(status.Settings, config.options.Settings); difference != "" {
+	if difference := differences(settingsNow(status), config.options.Settings); difference != "" {
 		return nil, fmt.Errorf("the appliance %q is running (process %d) with other settings: %s; stop it first with taskctl down%s",
 			config.name, status.PID, difference, config.nameFlag())
 	}
 	return &status, nil
+}
+
+// settingsNow are what a running appliance was started with, and the port that
+// it got.
+func settingsNow(status control.Status) map[string]string {
+	settings := maps.Clone(status.Settings)
+	if server, err := url.Parse(status.Server); err == nil && settings != nil {
+		settings["port"] = server.Port()
+	}
+	return settings
 }
 
 // differences names the settings that differ; what one side leaves open does
@@ -183,7 +196,7 @@ func takeOver(ctx context.Context, config upConfig, folder *datadir.Folder) erro
 // readyEvent is the ready event of an appliance that runs already.
 func readyEvent(status control.Status) supervisor.Event {
 	return supervisor.Event{
-		Kind: supervisor.ReadyEvent, AlreadyRunning: true, Name: status.Name, Server: status.Server, Context: status.Context,
+		Kind: supervisor.ReadyEvent, Time: time.Now().UTC(), AlreadyRunning: true, Name: status.Name, Server: status.Server, Context: status.Context,
 		Kubeconfig: status.Kubeconfig, DataDir: status.DataDir, PID: status.PID, RunID: status.RunID,
 	}
 }

@@ -89,7 +89,11 @@ func Redacted(endpoint string) string {
 	if err != nil {
 		return scheme + "://…"
 	}
-	if query := parsed.Query(); query.Has("password") {
+	query := parsed.Query()
+	if _, hasPassword := parsed.User.Password(); !hasPassword && !query.Has("password") {
+		return endpoint
+	}
+	if query.Has("password") {
 		query.Set("password", "xxxxx")
 		parsed.RawQuery = query.Encode()
 	}

@@ -118,6 +118,10 @@ func edit(ctx context.Context, file string, create bool, change func(document *y
 	if err != nil {
 		return advice(file, err)
 	}
+	before, err := encode(document)
+	if err != nil {
+		return advice(file, err)
+	}
 	err = change(document, isNew)
 	if errors.Is(err, errDelete) {
 		return os.Remove(target)
@@ -129,8 +133,8 @@ func edit(ctx context.Context, file string, create bool, change func(document *y
 	if err != nil {
 		return advice(file, err)
 	}
-	if bytes.Equal(changed, content) {
-		return nil
+	if bytes.Equal(changed, before) {
+		return nil // and the user's layout stays
 	}
 	if err := datadir.WriteFile(target, changed, 0o600); err != nil {
 		return advice(file, err)

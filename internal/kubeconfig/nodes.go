@@ -32,6 +32,7 @@ func encode(document *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
+	encoder.CompactSeqIndent() // as kubectl writes it
 	if err := encoder.Encode(document); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,11 @@ const (
 	Registration      = "registration"
 )
 
+// Components are all components, in an order in which they can start.
+func Components() []string {
+	return []string{Certificates, Storage, APIServer, Cleanup, ControllerManager, Manifests, Operator, Webhooks, Aggregator, Registration}
+}
+
 // Removable are the components that may be left out.
 func Removable() []string { return []string{Operator, Webhooks, Aggregator, Registration} }
 
