@@ -92,6 +92,12 @@ func (c *Config) parse() (*mysql.Config, error) {
 	if err := parsed.Apply(mysql.Charset("utf8mb4", "")); err != nil {
 		return nil, errDSN
 	}
+	if _, set := parsed.Params["innodb_lock_wait_timeout"]; !set {
+		if parsed.Params == nil {
+			parsed.Params = map[string]string{}
+		}
+		parsed.Params["innodb_lock_wait_timeout"] = "10" // seconds; the default outlasts a batch's patience
+	}
 	return parsed, nil
 }
 

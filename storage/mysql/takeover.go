@@ -41,16 +41,20 @@ func (t *takeover) ReadOwner(ctx context.Context) (sqlstore.Owner, error) {
 
 const (
 	// lockPatience is how often a locked row is tried again, lockPause apart,
-	// before the connection that holds the lock is ended; and how often that
-	// is done before giving up.
+	// before the last owner's connection is looked for once more; and how often
+	// that is done before giving up.
 	lockPatience = 20
 	lockPause    = 50 * time.Millisecond
 )
 
-// Replace raises the epoch. A transaction of a former session that is still
-// open (its connection is half dead, say) holds the row's lock; the connection
-// that the last owner wrote on is then ended.
+// Replace raises the epoch. First it ends the connection that the last owner
+// wrote on, which may be half dead: a transaction that is open there holds the
+// row's lock, and so would one that arrives late and is refused by the fence,
+// since nobody would be there to roll it back.
 func (t *takeover) Replace(ctx context.Context, seen sqlstore.Owner) (bool, error) {
+	if err := t.endFormer(ctx); err != nil {
+		return false, err
+	}
 	pause := time.NewTicker(lockPause)
 	defer pause.Stop()
 	for try := 1; ; try++ {
@@ -98,7 +102,7 @@ func (t *takeover) endFormer(ctx context.Context) error {
 	}
 	const errNoSuchThread = 1094
 	if _, err := c.exec(ctx, "KILL CONNECTION "+row[0], nil); err != nil && number(err) != errNoSuchThread {
-		return fmt.Errorf("end connection %s, which keeps the row of table meta locked: %w", row[0], explain(err))
+		return fmt.Errorf("end connection %s, on which the last owner wrote: %w", row[0], explain(err))
 	}
 	return nil
 }

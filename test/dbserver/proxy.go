@@ -1,0 +1,230 @@
+package dbserver
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Proxy passes TCP connections on to a server, until it is told to hold up a
+// request.
+type Proxy struct {
+	listener net.Listener
+	target   string
+	done     sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	links  map[*link]bool
+	armed  *Held
+}
+
+// Held is a request that the proxy holds up: what the client sent in one read
+// and everything after it on that connection. The server's answers on that
+// connection are no longer passed on.
+type Held struct {
+	match []byte
+	hit   chan struct{}
+	link  *link // set before hit is closed
+}
+
+type link struct {
+	client, server net.Conn
+
+	mu       sync.Mutex
+	held     bool
+	request  []byte // held back from the server
+	answered chan struct{}
+	answer   bytes.Buffer // swallowed
+}
+
+// NewProxy listens on a free port and passes on to target. It ends with the
+// test.
+func NewProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{listener: listener, target: target, links: map[*link]bool{}}
+	p.done.Go(p.accept)
+	t.Cleanup(func() {
+		p.mu.Lock()
+		p.closed = true
+		_ = listener.Close()
+		p.mu.Unlock()
+		p.CutAll()
+		p.done.Wait()
+	})
+	return p
+}
+
+// Dial connects to the proxy whatever the address.
+func (p *Proxy) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", p.listener.Addr().String())
+}
+
+// Hold makes the proxy hold up the next request that contains match.
+func (p *Proxy) Hold(match string) *Held {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed = &Held{match: []byte(match), hit: make(chan struct{})}
+	return p.armed
+}
+
+// CutAll ends every connection.
+func (p *Proxy) CutAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		_ = l.client.Close()
+		_ = l.server.Close()
+	}
+}
+
+// Wait waits until the request has arrived at the proxy.
+func (h *Held) Wait(t testing.TB) {
+	t.Helper()
+	select {
+	case <-h.hit:
+	case <-t.Context().Done():
+		t.Fatal("the request never came")
+	}
+}
+
+// CutClient ends the client's side; the server's stays open.
+func (h *Held) CutClient() { _ = h.link.client.Close() }
+
+// Deliver sends the request to the server after all. The answer is swallowed.
+func (h *Held) Deliver() {
+	h.link.mu.Lock()
+	request := h.link.request
+	h.link.request = nil
+	h.link.mu.Unlock()
+	_, _ = h.link.server.Write(request) // a server that closed does not mind
+}
+
+// PassOn delivers the request and connects client and server again.
+func (h *Held) PassOn() {
+	h.link.mu.Lock()
+	h.link.held = false
+	h.link.mu.Unlock()
+	h.Deliver()
+}
+
+// WaitAnswer waits until the server has answered what was delivered, or closed
+// the connection, and returns what it said.
+func (h *Held) WaitAnswer(t testing.TB) string {
+	t.Helper()
+	select {
+	case <-h.link.answered:
+	case <-t.Context().Done():
+		t.Fatal("the server never answered")
+	}
+	h.link.mu.Lock()
+	defer h.link.mu.Unlock()
+	return h.link.answer.String()
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		l := &link{client: client, server: server, answered: make(chan struct{})}
+		p.mu.Lock()
+		if p.closed {
+			_ = client.Close()
+			_ = server.Close()
+			p.mu.Unlock()
+			return
+		}
+		p.links[l] = true
+		p.mu.Unlock()
+		p.done.Go(func() { p.requests(l) })
+		p.done.Go(func() { p.answers(l) })
+	}
+}
+
+// requests passes on what the client sends.
+func (p *Proxy) requests(l *link) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := l.client.Read(buffer)
+		if n > 0 {
+			p.arrest(l, buffer[:n])
+			l.mu.Lock()
+			held := l.held
+			if held {
+				l.request = append(l.request, buffer[:n]...)
+			}
+			l.mu.Unlock()
+			if !held {
+				if _, err := l.server.Write(buffer[:n]); err != nil {
+					_ = l.client.Close()
+				}
+			}
+		}
+		if err != nil {
+			l.mu.Lock()
+			held := l.held
+			l.mu.Unlock()
+			if !held {
+				_ = l.server.Close()
+			}
+			return
+		}
+	}
+}
+
+// arrest holds up the link if the bytes are what the proxy waits for.
+func (p *Proxy) arrest(l *link, request []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.armed == nil || !bytes.Contains(request, p.armed.match) {
+		return
+	}
+	l.mu.Lock()
+	l.held = true
+	l.mu.Unlock()
+	p.armed.link = l
+	close(p.armed.hit)
+	p.armed = nil
+}
+
+// answers passes on what the server says.
+func (p *Proxy) answers(l *link) {
+	var once sync.Once
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := l.server.Read(buffer)
+		l.mu.Lock()
+		held := l.held
+		if held {
+			l.answer.Write(buffer[:n])
+		}
+		l.mu.Unlock()
+		if held {
+			once.Do(func() { close(l.answered) })
+		} else if _, err := l.client.Write(buffer[:n]); err != nil {
+			_ = l.server.Close()
+		}
+		if err != nil {
+			if !held {
+				_ = l.client.Close()
+			}
+			p.mu.Lock()
+			delete(p.links, l)
+			p.mu.Unlock()
+			return
+		}
+	}
+}
