@@ -3,7 +3,6 @@ package aggregator
 import (
 	"net"
 	"sync"
-	"time"
 )
 
 // connections is a listener that knows its open connections, so that a client
@@ -32,15 +31,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	return tracked, nil
 }
 
-// cutAfter closes all open connections once the server has stopped, or after
-// this time: requests whose answer nobody reads would go on for a minute.
-func (c *connections) cutAfter(stopped <-chan struct{}, limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-stopped:
-	case <-timer.C:
-	}
+// cut closes all open connections.
+func (c *connections) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for open := range c.open {

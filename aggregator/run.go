@@ -96,60 +96,6 @@ func assemble(options Options) (*aggregator, error) {
 	}, nil
 }
 
-// serve waits until everything behind the server can answer, then opens the
-// listener and serves until ctx ends.
-func (a *aggregator) serve(ctx context.Context, ready func()) error {
-	authorizer, err := authorization(a.clients.kubernetes)
-	if err != nil {
-		return err
-	}
-	server, serving, err := newServer(serverOptions{
-		options:    a.options,
-		parts:      parts{clients: a.clients, authorizer: authorizer, combined: a.view},
-		clients:    a.clients,
-		proxy:      a.proxy,
-		authorizer: authorizer,
-		checks:     a.checks(),
-	})
-	if err != nil {
-		return err
-	}
-	prepared := server.PrepareRun()
-	if err := a.wait(ctx); err != nil {
-		server.Destroy()
-		return err
-	}
-	listener, err := a.options.Listen(ctx)
-	if err != nil {
-		server.Destroy()
-		return fmt.Errorf("open the aggregator's port: %w", err)
-	}
-	tracked := track(listener)
-	defer tracked.Close()
-	serving.Listener = tracked
-	a.options.Log.Info("Serving the aggregated API", "address", listener.Addr().String())
-
-	group, running := errgroup.WithContext(ctx)
-	stopped := make(chan struct{})
-	group.Go(guard("the API server", func() error {
-		defer close(stopped)
-		return prepared.RunWithContext(running)
-	}))
-	group.Go(func() error {
-		<-running.Done()
-		tracked.cutAfter(stopped, shutdownTimeout)
-		return nil
-	})
-	group.Go(func() error {
-		if err := probe(running, listener.Addr(), a.options.CertFile, a.options.KeyFile); err != nil {
-			return err
-		}
-		ready()
-		return nil
-	})
-	return group.Wait()
-}
-
 // wait returns once every check passes. They are asked in order, so that the
 // error names the first thing that is missing.
 func (a *aggregator) wait(ctx context.Context) error {

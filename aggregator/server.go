@@ -24,7 +24,8 @@ const (
 	// watchGrace is how long watches may take to end when the server stops;
 	// without it a single open one would hold it for a minute.
 	watchGrace = time.Second
-	// shutdownTimeout is how long connections may take to become idle then.
+	// shutdownTimeout is how long requests may take to end then. It is also
+	// the limit of the library's own wait for idle connections.
 	shutdownTimeout = 2 * time.Second
 )
 
@@ -38,9 +39,9 @@ type serverOptions struct {
 	checks     []healthz.HealthChecker // what readiness means besides the server's own checks
 }
 
-// newServer builds the generic API server and its serving info, which still
-// lacks the listener.
-func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapiserver.SecureServingInfo, error) {
+// newServer builds the generic API server. The configuration that it returns
+// too has the serving info, which still lacks the listener.
+func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapiserver.Config, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +62,7 @@ func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapi
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, nil, fmt.Errorf("install the API group %s: %w", searchv1.GroupName, err)
 	}
-	return server, config.SecureServing, nil
+	return server, config, nil
 }
 
 func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserver.Config, error) {

@@ -3,12 +3,10 @@ package combinedtask
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // eventKey names an Event.
@@ -29,6 +27,7 @@ type event struct {
 	ref     taskRef
 	uid     types.UID
 	version string // resourceVersion
+	order   uint64 // version as a number, 0 for one that is none
 	at      time.Time
 	created time.Time
 	body    *corev1.Event
@@ -54,9 +53,9 @@ func occurredAt(e *corev1.Event) time.Time {
 	return at
 }
 
-// compareEvents orders Events by time. Times are often equal, to the second,
-// so the order in which the API server stored them comes next; it is only
-// known between Events of one store.
+// compareEvents orders the Events of one Task by time. Times are often equal,
+// to the second, so the order in which the API server stored them comes next.
+// No two are equal: they are in one namespace and differ in name.
 func compareEvents(a, b *event) int {
 	if c := a.at.Compare(b.at); c != 0 {
 		return c
@@ -64,10 +63,7 @@ func compareEvents(a, b *event) int {
 	if c := a.created.Compare(b.created); c != 0 {
 		return c
 	}
-	if c, err := resourceversion.CompareResourceVersion(a.version, b.version); err == nil && c != 0 {
-		return c
-	}
-	return cmp.Or(strings.Compare(a.key.name, b.key.name), strings.Compare(string(a.uid), string(b.uid)))
+	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.key.name, b.key.name))
 }
 
 // timeline holds the Events of one Task, oldest first.

@@ -3,6 +3,7 @@ package combinedtask
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,11 +153,17 @@ func asEvent(object any) (*event, error) {
 		return nil, fmt.Errorf("combine Events: got a %T", object)
 	}
 	trim(&body.ObjectMeta)
+	// Versions are numbers in every API server; what is none is put first.
+	order, err := strconv.ParseUint(body.ResourceVersion, 10, 64)
+	if err != nil {
+		order = 0
+	}
 	return &event{
 		key:     eventKey{body.Namespace, body.Name},
 		ref:     eventRef(body.Namespace, body.Labels),
 		uid:     body.UID,
 		version: body.ResourceVersion,
+		order:   order,
 		at:      occurredAt(body),
 		created: body.CreationTimestamp.Time,
 		body:    body,

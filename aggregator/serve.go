@@ -1,0 +1,97 @@
+package aggregator
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+)
+
+// lastFrames is how long connections stay open after the last request has
+// ended, so that the end of its answer is still sent.
+const lastFrames = 50 * time.Millisecond
+
+// serve waits until everything behind the server can answer, then opens the
+// listener and serves until ctx ends.
+func (a *aggregator) serve(ctx context.Context, ready func()) error {
+	authorizer, err := authorization(a.clients.kubernetes)
+	if err != nil {
+		return err
+	}
+	server, config, err := newServer(serverOptions{
+		options:    a.options,
+		parts:      parts{clients: a.clients, authorizer: authorizer, combined: a.view},
+		clients:    a.clients,
+		proxy:      a.proxy,
+		authorizer: authorizer,
+		checks:     a.checks(),
+	})
+	if err != nil {
+		return err
+	}
+	prepared := server.PrepareRun()
+	listener, err := a.listen(ctx)
+	if err != nil {
+		server.Destroy()
+		return err
+	}
+	tracked := track(listener)
+	defer tracked.Close()
+	config.SecureServing.Listener = tracked
+	a.options.Log.Info("Serving the aggregated API", "address", listener.Addr().String())
+
+	group, running := errgroup.WithContext(ctx)
+	stopped := make(chan struct{})
+	group.Go(guard("the API server", func() error {
+		defer close(stopped)
+		return prepared.RunWithContext(running)
+	}))
+	group.Go(func() error {
+		<-running.Done()
+		cutWhenIdle(tracked, config, stopped)
+		return nil
+	})
+	group.Go(func() error {
+		if err := probe(running, listener.Addr(), a.options.CertFile, a.options.KeyFile); err != nil {
+			return err
+		}
+		ready()
+		return nil
+	})
+	return group.Wait()
+}
+
+func (a *aggregator) listen(ctx context.Context) (net.Listener, error) {
+	if err := a.wait(ctx); err != nil {
+		return nil, err
+	}
+	listener, err := a.options.Listen(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open the aggregator's port: %w", err)
+	}
+	return listener, nil
+}
+
+// cutWhenIdle ends the connections of a server that stops. Left to itself it
+// waits for a second after it has said goodbye to idle HTTP/2 connections, and
+// for a minute for a client that doesn't read its answer.
+func cutWhenIdle(tracked *connections, config *genericapiserver.Config, stopped <-chan struct{}) {
+	for _, pause := range []struct {
+		until <-chan struct{}
+		limit time.Duration
+	}{
+		{config.DrainedNotify(), shutdownTimeout},
+		{stopped, lastFrames},
+	} {
+		timer := time.NewTimer(pause.limit)
+		select {
+		case <-pause.until:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	tracked.cut()
+}
