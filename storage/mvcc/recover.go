@@ -158,7 +158,7 @@ func (s *shard) renew(ctx context.Context) {
 			if box.Term() == 0 {
 				return
 			}
-			wait = box.Term() / 3
+			wait = max(box.Term()/3, 10*time.Millisecond)
 			started := time.Now()
 			bounded, cancel := context.WithTimeout(ctx, wait)
 			err := box.Renew(bounded)

@@ -2,41 +2,14 @@ package mvcc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.uber.org/goleak"
-
-	"github.com/taskctl-dev/taskctl/storage/mvcc"
-	"github.com/taskctl-dev/taskctl/storage/sqlite"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func openFile(t testing.TB, path string) *mvcc.Store {
-	t.Helper()
-	database, err := sqlite.Open(context.Background(), sqlite.Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := mvcc.Open(context.Background(), mvcc.Options{Backends: []mvcc.Backend{{Name: "main", Database: database}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return store
-}
-
-func put(t testing.TB, s *mvcc.Store, key, value string) int64 {
-	t.Helper()
-	r, err := s.Txn(context.Background(), &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte(key), Value: []byte(value)}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Header.Revision
-}
 
 func TestAnEmptyStoreIsAtRevisionOneAndARestartLeavesNoGap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -59,19 +32,78 @@ func TestAnEmptyStoreIsAtRevisionOneAndARestartLeavesNoGap(t *testing.T) {
 	}
 }
 
-func BenchmarkPut(b *testing.B) {
-	store := openFile(b, filepath.Join(b.TempDir(), "store.db"))
-	defer store.Close()
-	value := string(make([]byte, 1024))
-	const clients = 32
-	b.ResetTimer()
-	var group sync.WaitGroup
-	for client := range clients {
-		group.Go(func() {
-			for i := client; i < b.N; i += clients {
-				put(b, store, fmt.Sprintf("/registry/things/ns/%08d", i), value)
+func TestACompareThatFailsDrawsNoRevision(t *testing.T) {
+	store := newFile(t)
+	first := put(t, store, "k", "v")
+	r, err := store.Txn(t.Context(), &pb.TxnRequest{
+		Compare: []*pb.Compare{{Key: []byte("k"), Target: pb.Compare_MOD, TargetUnion: &pb.Compare_ModRevision{ModRevision: 77}}},
+		Success: []*pb.RequestOp{putOp("k", "w")},
+	})
+	if err != nil || r.Succeeded || r.Header.Revision != first {
+		t.Fatalf("answer is %v, %v, want a failure at revision %d", r, err, first)
+	}
+	if rev, count := remove(t, store, "nothing", ""); rev != first || count != 0 {
+		t.Fatalf("a delete of nothing is at %d, want %d", rev, first)
+	}
+	if rev := put(t, store, "k", "x"); rev != first+1 {
+		t.Fatalf("the next write is at %d, want %d", rev, first+1)
+	}
+}
+
+func TestAWriteOfManyKeysIsOneRevision(t *testing.T) {
+	store := newFile(t)
+	const keys = 5000
+	for start := 0; start < keys; start += 100 {
+		request := &pb.TxnRequest{}
+		for i := start; i < start+100; i++ {
+			request.Success = append(request.Success, putOp(fmt.Sprintf("k%06d", i), "v"))
+		}
+		if _, err := store.Txn(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := read(t, store, all(0))
+	rev, count := remove(t, store, "k", "l")
+	if rev != before.Header.Revision+1 || count != keys {
+		t.Fatalf("deleted %d at %d, want %d at %d", count, rev, keys, before.Header.Revision+1)
+	}
+	if left := read(t, store, all(0)); left.Count != 0 {
+		t.Fatalf("%d keys are left", left.Count)
+	}
+	if old := read(t, store, all(rev-1)); old.Count != keys || len(old.Kvs) != keys {
+		t.Fatalf("%d keys before, want %d", old.Count, keys)
+	}
+}
+
+func TestRevisionsOutsideTheHistoryAreRefusedAsEtcdDoes(t *testing.T) {
+	store := newFile(t)
+	var last int64
+	for i := range 10 {
+		last = put(t, store, "k", fmt.Sprint(i))
+	}
+	compact(t, store, 5, true)
+	tests := []struct {
+		name string
+		rev  int64
+		want error
+	}{
+		{"below the floor", 4, rpctypes.ErrCompacted},
+		{"the floor itself", 5, nil},
+		{"the newest", last, nil},
+		{"beyond the sequencer", last + 1, rpctypes.ErrFutureRev},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := store.Range(t.Context(), all(test.rev))
+			if !errors.Is(err, test.want) {
+				t.Errorf("error is %v, want %v", err, test.want)
 			}
 		})
 	}
-	group.Wait()
+	if _, err := store.Compact(t.Context(), &pb.CompactionRequest{Revision: 5}); !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Errorf("compaction below the floor: %v", err)
+	}
+	if _, err := store.Compact(t.Context(), &pb.CompactionRequest{Revision: last + 1}); !errors.Is(err, rpctypes.ErrFutureRev) {
+		t.Errorf("compaction in the future: %v", err)
+	}
 }

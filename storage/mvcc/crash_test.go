@@ -1,0 +1,3 @@
+package mvcc_test
+
+func runChild() bool { return false }
