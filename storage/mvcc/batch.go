@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -21,7 +22,8 @@ type batch struct {
 	events []*event
 	store  backend.Batch
 	leases []leaseChange
-	force  bool // ask the database even if there is nothing to store
+	copied []int64 // leases whose rows the backend did not have before
+	force  bool    // ask the database even if there is nothing to store
 }
 
 func (s *shard) newBatch(ctx context.Context) *batch {
@@ -183,8 +185,22 @@ func (b *batch) add(c change, rev, sub int64) {
 	if from != to {
 		b.leases = append(b.leases, leaseChange{key: c.key, from: from, to: to})
 	}
+	if to != 0 {
+		b.keepLease(to)
+	}
 	b.store.Versions = append(b.store.Versions, version)
 	b.events = append(b.events, e)
+}
+
+// keepLease stores the lease's row with the batch if this backend does not have
+// it yet: it goes with the first key that is put under it.
+func (b *batch) keepLease(id int64) {
+	row, missing := b.shard.lessor.missingOn(id, b.shard.index)
+	if !missing || slices.Contains(b.copied, id) {
+		return
+	}
+	b.store.PutLeases = append(b.store.PutLeases, row)
+	b.copied = append(b.copied, id)
 }
 
 // newItems are the live items that the batch made, for the value cache.

@@ -229,25 +229,30 @@ func (l *lessor) hasExpired(id int64) bool {
 	return one != nil && (one.revoking || time.Now().After(one.deadline))
 }
 
-// onLane says whether the lease's row is stored with the lane, and notes that
-// it will be.
-func (l *lessor) onLane(id int64, lane int) bool {
+// missingOn returns the lease's row and whether the lane's database does not
+// have it. A key that keeps the number of a lease that is gone needs none.
+func (l *lessor) missingOn(id int64, lane int) (backend.Lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one := l.leases[id]
 	if one == nil {
-		return true
+		return backend.Lease{}, false
 	}
-	_, stored := one.lanes[lane]
-	return stored
+	if _, stored := one.lanes[lane]; stored {
+		return backend.Lease{}, false
+	}
+	return backend.Lease{ID: id, TTL: one.ttl, Deadline: time.Now().Add(time.Until(one.deadline)).UnixMilli()}, true
 }
 
-// row is the lease's row.
-func (l *lessor) row(id int64) backend.Lease {
+// copied notes that the lane's database has the rows now.
+func (l *lessor) copied(ids []int64, lane int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one := l.leases[id]
-	return backend.Lease{ID: id, TTL: one.ttl, Deadline: time.Now().Add(time.Until(one.deadline)).UnixMilli()}
+	for _, id := range ids {
+		if one := l.leases[id]; one != nil {
+			one.lanes[lane] = struct{}{}
+		}
+	}
 }
 
 // lanesOf returns where the lease's row is stored.

@@ -188,6 +188,9 @@ func (s *shard) acknowledge(b *batch) {
 	s.unkempt = true
 	s.lastID.Store(b.store.LastID())
 	s.lastRev = b.store.LastRev
+	if len(b.copied) > 0 {
+		s.lessor.copied(b.copied, s.index)
+	}
 	s.lessor.apply(b.leases)
 	if len(b.events) == 0 {
 		return
