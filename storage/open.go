@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskctl-dev/taskctl/storage/backend"
 	"github.com/taskctl-dev/taskctl/storage/mvcc"
+	"github.com/taskctl-dev/taskctl/storage/mysql"
 	"github.com/taskctl-dev/taskctl/storage/postgres"
 	"github.com/taskctl-dev/taskctl/storage/sqlite"
 )
@@ -20,7 +21,8 @@ import (
 // Config says which database a store lives in and how it behaves.
 type Config struct {
 	// Spec names the database: "sqlite" (store.db in DataDir), "sqlite://FILE"
-	// (relative to DataDir), "sqlite:///FILE" or a postgres:// URL.
+	// (relative to DataDir), "sqlite:///FILE", a postgres:// URL or mysql:// and the driver's
+	// form of an address.
 	Spec string
 	// Password is used instead of the one in a URL where it is not empty.
 	Password string
@@ -90,8 +92,14 @@ func openDatabase(ctx context.Context, config Config) (string, backend.Database,
 			return "", nil, err
 		}
 		return "postgres", database, nil
+	case "mysql":
+		database, err := mysql.Open(ctx, mysql.Config{DSN: config.Spec, Password: config.Password, Logger: config.Logger})
+		if err != nil {
+			return "", nil, err
+		}
+		return kind, database, nil
 	}
-	return "", nil, fmt.Errorf("storage %q is of no kind that this program knows; use sqlite, sqlite:///FILE or postgres://USER@HOST/DATABASE", kind)
+	return "", nil, fmt.Errorf("storage %q is of no kind that this program knows; use sqlite, sqlite:///FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE", kind)
 }
 
 func sqlitePath(rest, dataDir string) (string, error) {
