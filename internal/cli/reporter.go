@@ -156,5 +156,6 @@ func isStack(line string) bool {
 	_, text, _ := strings.Cut(line, " ")
 	return text == "" || strings.HasPrefix(text, "\t") || strings.HasPrefix(text, "goroutine ") ||
 		strings.HasPrefix(text, "created by ") || strings.HasPrefix(text, "panic(") ||
-		strings.HasSuffix(text, ")") && strings.Contains(text, "(0x") || strings.HasSuffix(text, "(...)")
+		strings.HasSuffix(text, ")") && strings.Contains(text, "(0x") || strings.HasSuffix(text, "(...)") ||
+		strings.HasSuffix(text, "()") && !strings.Contains(text, " ")
 }
