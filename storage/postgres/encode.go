@@ -31,6 +31,14 @@ func appendInt8(to []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(to, uint64(n))
 }
 
+func appendBool(to []byte, value bool) []byte {
+	to = binary.BigEndian.AppendUint32(to, 1)
+	if value {
+		return append(to, 1)
+	}
+	return append(to, 0)
+}
+
 func appendBytea(to, value []byte) []byte {
 	to = binary.BigEndian.AppendUint32(to, uint32(len(value)))
 	return append(to, value...)
@@ -48,29 +56,30 @@ func int8ArrayParam(numbers []int64) []byte {
 
 // columns of the INSERT's arrays.
 const (
-	columnKey   = 8
-	columnValue = 9
-	columnCount = 10
+	columnDeleted = 7
+	columnKey     = 8
+	columnValue   = 9
+	columnCount   = 10
 )
 
 // versionArrays encodes rows for statements.insert, reusing the buffers.
 func versionArrays(buffers *[columnCount][]byte, versions []backend.Version) [][]byte {
 	for i := range buffers {
 		element := uint32(oidInt8)
-		if i == columnKey || i == columnValue {
+		switch i {
+		case columnDeleted:
+			element = oidBool
+		case columnKey, columnValue:
 			element = oidBytea
 		}
 		buffers[i] = appendArrayHeader(buffers[i][:0], element, len(versions))
 	}
 	for i := range versions {
 		v := &versions[i]
-		deleted := int64(0)
-		if v.Deleted {
-			deleted = 1
-		}
-		for column, n := range [...]int64{v.ID, v.Rev, v.Sub, v.Prev, v.Create, v.Version, v.Lease, deleted} {
+		for column, n := range [...]int64{v.ID, v.Rev, v.Sub, v.Prev, v.Create, v.Version, v.Lease} {
 			buffers[column] = appendInt8(buffers[column], n)
 		}
+		buffers[columnDeleted] = appendBool(buffers[columnDeleted], v.Deleted)
 		buffers[columnKey] = appendBytea(buffers[columnKey], v.Key)
 		if v.Deleted {
 			buffers[columnValue] = appendNull(buffers[columnValue])

@@ -7,9 +7,11 @@ import (
 
 // Object IDs of the types that parameters have (pg_type.dat).
 const (
+	oidBool       = 16
 	oidBytea      = 17
 	oidInt8       = 20
 	oidText       = 25
+	oidBoolArray  = 1000
 	oidByteaArray = 1001
 	oidInt8Array  = 1016
 )
@@ -57,13 +59,14 @@ func newStatements(schema string) *statements {
 			floor    = CASE WHEN $5 > 0 THEN $5 ELSE floor END,
 			swept    = CASE WHEN $6 > 0 THEN $6 ELSE swept END
 			WHERE one = 1`, oidInt8, oidInt8, oidInt8, oidInt8, oidInt8, oidInt8),
+		// Set-returning functions in the select list advance together and
+		// row by row; in FROM each would fill a buffer of its own first.
 		insert: define("insert", `INSERT INTO VERSIONS (`+versionColumns+`, value)
-			SELECT id, rev, sub, prev, create_rev, version, lease, deleted <> 0, key, value
-			FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[])
-			AS v (id, rev, sub, prev, create_rev, version, lease, deleted, key, value)`,
-			oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidByteaArray, oidByteaArray),
+			SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[]),
+			unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::boolean[]), unnest($9::bytea[]), unnest($10::bytea[])`,
+			oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidInt8Array, oidBoolArray, oidByteaArray, oidByteaArray),
 		putLeases: define("put_leases", `INSERT INTO LEASES (id, ttl, deadline)
-			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
+			SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::bigint[])
 			ON CONFLICT (id) DO UPDATE SET ttl = excluded.ttl, deadline = excluded.deadline`, oidInt8Array, oidInt8Array, oidInt8Array),
 		deleteLeases: define("delete_leases", "DELETE FROM LEASES WHERE id = ANY ($1::bigint[])", oidInt8Array),
 		sweep:        define("sweep", "DELETE FROM VERSIONS WHERE id = ANY ($1::bigint[])", oidInt8Array),
