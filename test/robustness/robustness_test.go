@@ -1,0 +1,166 @@
+package robustness
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/tests/v3/robustness/report"
+	"go.etcd.io/etcd/tests/v3/robustness/traffic"
+	"go.etcd.io/etcd/tests/v3/robustness/validate"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest"
+)
+
+// killsPerStore is how often the process of one history is killed. Each kill
+// leaves requests whose outcome no client knows, and with more of them checking
+// the history takes hours (etcd's own scenarios kill once).
+const killsPerStore = 2
+
+// profiles are the traffic that etcd tests itself with.
+var profiles = []struct {
+	name    string
+	traffic traffic.Traffic
+	rate    *traffic.KeyValue
+}{
+	{"EtcdPut", traffic.EtcdPut, &traffic.KeyValueHigh},
+	{"EtcdPutDeleteLease", traffic.EtcdPutDeleteLease, &traffic.KeyValueMedium},
+	{"EtcdDelete", traffic.EtcdDelete, &traffic.KeyValueMedium},
+	{"Kubernetes", traffic.Kubernetes, &traffic.KeyValueHigh},
+	{"KubernetesCreateDelete", traffic.KubernetesCreateDelete, &traffic.KeyValueMedium},
+}
+
+func TestSQLiteKeepsEtcdsPromisesWhileItIsKilled(t *testing.T) {
+	testProfiles(t, func(t *testing.T, dataDir string) (spec string, history audit) {
+		return "sqlite", sqliteAudit{dataDir}
+	})
+}
+
+func TestPostgresKeepsEtcdsPromisesWhileItIsKilled(t *testing.T) {
+	dsn := os.Getenv("TASKCTL_TEST_POSTGRES")
+	if dsn == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("TASKCTL_TEST_POSTGRES is not set: CI must have a PostgreSQL server")
+		}
+		t.Skip("TASKCTL_TEST_POSTGRES is not set: no PostgreSQL server to test with")
+	}
+	testProfiles(t, func(t *testing.T, _ string) (spec string, history audit) {
+		database := emptyDatabase(t, dsn)
+		return database, postgresAudit{database}
+	})
+}
+
+func testProfiles(t *testing.T, database func(t *testing.T, dataDir string) (spec string, history audit)) {
+	seed := seedFromEnvironment(t)
+	kills := killsFromEnvironment(t)
+	for i, profile := range profiles {
+		for round := range (kills + killsPerStore - 1) / killsPerStore {
+			t.Run(fmt.Sprintf("%s/%d", profile.name, round), func(t *testing.T) {
+				// The traffic draws from the global source, the kills from one
+				// of their own, which the traffic's pace does not disturb.
+				runSeed := seed + int64(round*len(profiles)+i)
+				rand.Seed(runSeed) //nolint:staticcheck // see go.mod
+				dataDir := t.TempDir()
+				spec, history := database(t, dataDir)
+				testProfile(t, dataDir, spec, history, profile.traffic, traffic.Profile{
+					KeyValue: profile.rate, Watch: &traffic.WatchDefault, Compaction: &traffic.CompactionDefault,
+				}, rand.New(rand.NewSource(runSeed)))
+			})
+		}
+	}
+}
+
+func testProfile(t *testing.T, dataDir, spec string, history audit, kind traffic.Traffic, profile traffic.Profile, random *rand.Rand) {
+	server := newProcess(t, dataDir, spec)
+	if err := server.start(t.Context()); err != nil { // makes the tables
+		t.Fatal(err)
+	}
+	server.kill()
+	if err := history.install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lg := zaptest.NewLogger(t, zaptest.Level(zapcore.ErrorLevel))
+	begin := time.Now()
+	reports, err := simulate(t.Context(), lg, server.url, kind, profile, func(ctx context.Context) error {
+		wait := func() { // etcd's scenarios give traffic time to reach its pace, too
+			select {
+			case <-time.After(settleTime):
+			case <-ctx.Done():
+			}
+		}
+		wait()
+		defer wait()
+		return server.killAndRestart(ctx, killsPerStore, func() time.Duration {
+			return 200*time.Millisecond + time.Duration(random.Int63n(int64(time.Second)))
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTraffic(t, reports, time.Since(begin))
+	server.kill()
+	check(t, lg, dataDir, history, reports, kind.ExpectUniqueRevision())
+}
+
+// check has the validators judge, and keeps what they judged when they object.
+func check(t *testing.T, lg *zap.Logger, dataDir string, history audit, reports []report.ClientReport, unique bool) {
+	t.Helper()
+	rows, err := history.rows(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	persisted, err := persistedRequests(rows)
+	if err != nil {
+		t.Fatalf("what was stored: %v", err)
+	}
+	t.Logf("%d changes and compactions were stored", len(persisted))
+	result := validate.ValidateAndReturnVisualize(lg, validate.Config{ExpectRevisionUnique: unique}, reports, persisted, 5*time.Minute)
+	if err := result.Error(); err != nil {
+		t.Errorf("%v", err)
+		keep, mkdirErr := os.MkdirTemp("", "taskctl-robustness-report-")
+		if mkdirErr != nil {
+			t.Fatal(mkdirErr)
+		}
+		saved, saveErr := report.NewTestReport(lg, filepath.Join(keep, "report"), map[string]string{"taskctl": dataDir}, nil)
+		if saveErr != nil {
+			t.Fatal(saveErr)
+		}
+		saved.SetClientReports(reports)
+		t.Logf("the report is kept in %s (saving it: %v)", keep, saved.SaveEtcdData())
+	}
+}
+
+func seedFromEnvironment(t *testing.T) int64 {
+	t.Helper()
+	seed := time.Now().UnixNano()
+	if text := os.Getenv("TASKCTL_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseInt(text, 10, 64); err != nil {
+			t.Fatalf("TASKCTL_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("repeat with TASKCTL_TEST_SEED=%d", seed)
+	return seed
+}
+
+func killsFromEnvironment(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("TASKCTL_TEST_KILLS")
+	if text == "" {
+		return killsPerStore
+	}
+	kills, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("TASKCTL_TEST_KILLS: %v", err)
+	}
+	return kills
+}
