@@ -51,23 +51,31 @@ func (s *Store) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.Le
 
 // LeaseRevoke removes a lease and, at one revision of each backend, its keys.
 func (s *Store) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
-	if err := s.revoke(ctx, r.ID, false); err != nil {
+	revision, err := s.revoke(ctx, r.ID, false)
+	if err != nil {
 		return nil, err
 	}
-	return &pb.LeaseRevokeResponse{Header: s.header()}, nil
+	header := s.header()
+	if revision != 0 {
+		// Like every write's, the answer's revision is exactly its own.
+		header.Revision = revision
+	}
+	return &pb.LeaseRevokeResponse{Header: header}, nil
 }
 
 // revoke removes the keys from all backends that may have some, the lease's
-// own rows last, so that a crash in between leaves the lease to be revoked.
-func (s *Store) revoke(ctx context.Context, id int64, expired bool) error {
+// own rows last, so that a crash in between leaves the lease to be revoked. It
+// returns the newest revision that this took, 0 if the lease had no keys.
+func (s *Store) revoke(ctx context.Context, id int64, expired bool) (revision int64, err error) {
 	lanes := s.lessor.lanesOf(id)
 	if len(lanes) == 0 {
-		return rpctypes.ErrLeaseNotFound
+		return 0, rpctypes.ErrLeaseNotFound
 	}
 	// The home goes last; it is the first.
 	slices.Reverse(lanes)
 	var begun atomic.Bool
 	for i, lane := range lanes {
+		var taken int64
 		j := &job{
 			evaluate: func(b *batch) error {
 				if !begun.Load() && !s.lessor.begin(id, expired) {
@@ -75,7 +83,7 @@ func (s *Store) revoke(ctx context.Context, id int64, expired bool) error {
 				}
 				begun.Store(true)
 				b.store.DeleteLeases = append(b.store.DeleteLeases, id)
-				b.revoke(id)
+				taken = b.revoke(id)
 				return nil
 			},
 			failed: func() {
@@ -88,15 +96,16 @@ func (s *Store) revoke(ctx context.Context, id int64, expired bool) error {
 			j.stored = func() { s.lessor.remove(id) }
 		}
 		if err := s.shards[lane].do(ctx, j); err != nil {
-			return err
+			return 0, err
 		}
+		revision = max(revision, taken)
 	}
-	return nil
+	return revision, nil
 }
 
 // revoke deletes the lease's keys that the batch's backend holds, as one
-// revision.
-func (b *batch) revoke(id int64) {
+// revision. It returns that, or 0 if there are none.
+func (b *batch) revoke(id int64) int64 {
 	keys := b.shard.lessor.keysOf(id)
 	for _, c := range b.leases {
 		if c.to == id && !slices.Contains(keys, c.key) {
@@ -111,8 +120,8 @@ func (b *batch) revoke(id int64) {
 				w.delete(pointSpan(key))
 			}
 		}
-		if _, drawn := w.finish(); drawn {
-			return
+		if revision, drawn := w.finish(); drawn {
+			return revision
 		}
 		w.rollback()
 	}
@@ -196,7 +205,7 @@ func (s *Store) expireLeases() {
 		case <-ticker.C:
 		}
 		for _, id := range s.lessor.expired(expireLimit) {
-			err := s.revoke(s.ctx, id, true)
+			_, err := s.revoke(s.ctx, id, true)
 			if err != nil && err != rpctypes.ErrLeaseNotFound && s.ctx.Err() == nil {
 				s.log.Warn("an expired lease cannot be revoked yet", "lease", id, "error", err)
 				break

@@ -3,31 +3,32 @@ package robustness
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	_ "github.com/mattn/go-sqlite3" // the driver of the audit's own connection
-	"go.etcd.io/etcd/tests/v3/robustness/model"
 )
 
-// audit is a table in the tested database that triggers fill: each row is a
-// version of a key, or a compaction floor, in the order of their commits.
+// audit is a table in the tested database that triggers fill, in the
+// transactions that it tells of and so in the order of their commits.
 type audit interface {
 	install(ctx context.Context) error
 	rows(ctx context.Context) ([]auditRow, error)
 }
 
+// auditRow is one of these: "batch", the begin of a transaction; "version", a
+// key that was put or deleted at revision number; "floor", a compaction at
+// revision number; "grant" and "revoke", the lease number stored and removed.
 type auditRow struct {
-	kind     string // "version" or "floor"
-	revision int64
-	deleted  bool
-	key      string
-	value    string
+	kind       string
+	number     int64
+	deleted    bool
+	lease      int64
+	key, value string
 }
 
-const auditColumns = "kind, rev, deleted, key, value"
+const auditColumns = "kind, number, deleted, lease, key, value"
 
 // sqliteAudit is that of a SQLite file. It is installed while nobody serves it.
 type sqliteAudit struct{ dataDir string }
@@ -44,15 +45,22 @@ func (a sqliteAudit) install(ctx context.Context) error {
 	defer func() { _ = db.Close() }()
 	_, err = db.ExecContext(ctx, `
 		CREATE TABLE audit (
-			seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, rev INTEGER NOT NULL,
-			deleted INTEGER NOT NULL, key BLOB, value BLOB
+			seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, number INTEGER NOT NULL,
+			deleted INTEGER NOT NULL DEFAULT 0, lease INTEGER NOT NULL DEFAULT 0, key BLOB, value BLOB
 		);
 		CREATE TRIGGER audit_versions AFTER INSERT ON versions BEGIN
-			INSERT INTO audit (kind, rev, deleted, key, value)
-			VALUES ('version', NEW.rev, NEW.deleted, NEW.key, NEW.value);
+			INSERT INTO audit (kind, number, deleted, lease, key, value)
+			VALUES ('version', NEW.rev, NEW.deleted, NEW.lease, NEW.key, NEW.value);
 		END;
-		CREATE TRIGGER audit_floor AFTER UPDATE ON meta WHEN NEW.floor <> OLD.floor BEGIN
-			INSERT INTO audit (kind, rev, deleted) VALUES ('floor', NEW.floor, 0);
+		CREATE TRIGGER audit_batch AFTER UPDATE ON meta BEGIN
+			INSERT INTO audit (kind, number) VALUES ('batch', NEW.last_rev);
+			INSERT INTO audit (kind, number) SELECT 'floor', NEW.floor WHERE NEW.floor <> OLD.floor;
+		END;
+		CREATE TRIGGER audit_grant AFTER INSERT ON leases BEGIN
+			INSERT INTO audit (kind, number) VALUES ('grant', NEW.id);
+		END;
+		CREATE TRIGGER audit_revoke AFTER DELETE ON leases BEGIN
+			INSERT INTO audit (kind, number) VALUES ('revoke', OLD.id);
 		END;`)
 	return err
 }
@@ -73,7 +81,7 @@ func (a sqliteAudit) rows(ctx context.Context) ([]auditRow, error) {
 		var row auditRow
 		var deleted int64
 		var key, value []byte
-		if err := rows.Scan(&row.kind, &row.revision, &deleted, &key, &value); err != nil {
+		if err := rows.Scan(&row.kind, &row.number, &deleted, &row.lease, &key, &value); err != nil {
 			return nil, err
 		}
 		row.deleted, row.key, row.value = deleted != 0, string(key), string(value)
@@ -93,21 +101,31 @@ func (a postgresAudit) install(ctx context.Context) error {
 	defer func() { _ = conn.Close(ctx) }()
 	_, err = conn.Exec(ctx, strings.ReplaceAll(`
 		CREATE TABLE audit (
-			seq BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, rev BIGINT NOT NULL,
-			deleted BOOLEAN NOT NULL, key BYTEA, value BYTEA
+			seq BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, number BIGINT NOT NULL,
+			deleted BOOLEAN NOT NULL DEFAULT false, lease BIGINT NOT NULL DEFAULT 0, key BYTEA, value BYTEA
 		);
 		CREATE FUNCTION audit_version() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
-			INSERT INTO audit (kind, rev, deleted, key, value)
-			VALUES ('version', NEW.rev, NEW.deleted::int <> 0, NEW.key, NEW.value);
+			INSERT INTO audit (kind, number, deleted, lease, key, value)
+			VALUES ('version', NEW.rev, NEW.deleted::int <> 0, NEW.lease, NEW.key, NEW.value);
 			RETURN NULL;
 		END $body$;
-		CREATE FUNCTION audit_floor() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
-			INSERT INTO audit (kind, rev, deleted) VALUES ('floor', NEW.floor, false);
+		CREATE FUNCTION audit_batch() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
+			INSERT INTO audit (kind, number) VALUES ('batch', NEW.last_rev);
+			INSERT INTO audit (kind, number) SELECT 'floor', NEW.floor WHERE NEW.floor <> OLD.floor;
+			RETURN NULL;
+		END $body$;
+		CREATE FUNCTION audit_grant() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
+			INSERT INTO audit (kind, number) VALUES ('grant', NEW.id);
+			RETURN NULL;
+		END $body$;
+		CREATE FUNCTION audit_revoke() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
+			INSERT INTO audit (kind, number) VALUES ('revoke', OLD.id);
 			RETURN NULL;
 		END $body$;
 		CREATE TRIGGER audit_versions AFTER INSERT ON versions FOR EACH ROW EXECUTE FUNCTION audit_version();
-		CREATE TRIGGER audit_floor AFTER UPDATE ON meta FOR EACH ROW
-			WHEN (NEW.floor IS DISTINCT FROM OLD.floor) EXECUTE FUNCTION audit_floor();`, "\t", " "))
+		CREATE TRIGGER audit_batch AFTER UPDATE ON meta FOR EACH ROW EXECUTE FUNCTION audit_batch();
+		CREATE TRIGGER audit_grant AFTER INSERT ON leases FOR EACH ROW EXECUTE FUNCTION audit_grant();
+		CREATE TRIGGER audit_revoke AFTER DELETE ON leases FOR EACH ROW EXECUTE FUNCTION audit_revoke();`, "\t", " "))
 	return err
 }
 
@@ -123,50 +141,8 @@ func (a postgresAudit) rows(ctx context.Context) ([]auditRow, error) {
 	}
 	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (row auditRow, err error) {
 		var key, value []byte
-		err = r.Scan(&row.kind, &row.revision, &row.deleted, &key, &value)
+		err = r.Scan(&row.kind, &row.number, &row.deleted, &row.lease, &key, &value)
 		row.key, row.value = string(key), string(value)
 		return row, err
 	})
-}
-
-// persistedRequests turns the audit into what the validators take: the requests
-// that changed something, one a revision, without their conditions. Leases are
-// left out: what they did is among the deletes. It fails if a revision is
-// missing, out of order, or was given twice.
-func persistedRequests(rows []auditRow) ([]model.EtcdRequest, error) {
-	var requests []model.EtcdRequest
-	last := int64(1) // of an empty store
-	for _, row := range rows {
-		if row.kind == "floor" {
-			requests = append(requests, model.EtcdRequest{
-				Type: model.Compact, Compact: &model.CompactRequest{Revision: row.revision},
-			})
-			continue
-		}
-		op := model.EtcdOperation{Type: model.PutOperation, Put: model.PutOptions{
-			Key: row.key, Value: model.ToValueOrHash(row.value),
-		}}
-		if row.deleted {
-			op = model.EtcdOperation{Type: model.DeleteOperation, Delete: model.DeleteOptions{Key: row.key}}
-		}
-		switch row.revision {
-		case last + 1:
-			last++
-			requests = append(requests, model.EtcdRequest{Type: model.Txn, Txn: &model.TxnRequest{}})
-		case last:
-		default:
-			return nil, fmt.Errorf("revision %d of %q follows %d", row.revision, row.key, last)
-		}
-		newest := requests[len(requests)-1].Txn
-		if newest == nil {
-			return nil, fmt.Errorf("revision %d of %q is divided by a compaction", row.revision, row.key)
-		}
-		for _, other := range newest.OperationsOnSuccess {
-			if other.Put.Key == row.key || other.Delete.Key == row.key {
-				return nil, fmt.Errorf("revision %d has %q twice", row.revision, row.key)
-			}
-		}
-		newest.OperationsOnSuccess = append(newest.OperationsOnSuccess, op)
-	}
-	return requests, nil
 }
