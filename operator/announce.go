@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -76,11 +77,7 @@ func (r *reconciler) finalize(ctx context.Context, task *taskv1.Task) error {
 	if !controllerutil.RemoveFinalizer(task, taskv1.Finalizer) {
 		return nil
 	}
-	err := r.announce(ctx, task, []transition{deleted(task)}, r.clock.Now())
-	switch {
-	case errors.Is(err, errNamespaceGoing):
-		logr.FromContextOrDiscard(ctx).V(1).Info("the deletion is not announced: the namespace takes no Events any more")
-	case err != nil:
+	if err := r.announceDeletion(ctx, task); err != nil {
 		return err
 	}
 	if err := r.tasks.Patch(ctx, task, ifUnchanged(before)); err != nil {
@@ -88,4 +85,29 @@ func (r *reconciler) finalize(ctx context.Context, task *taskv1.Task) error {
 	}
 	r.writes.record(task)
 	return nil
+}
+
+// announceDeletion stores the TaskDeleted Event, except in a namespace that is
+// being deleted itself: Events are refused there.
+func (r *reconciler) announceDeletion(ctx context.Context, task *taskv1.Task) error {
+	going, err := r.namespaceTerminating(ctx, task.Namespace)
+	if err == nil && !going {
+		err = r.announce(ctx, task, []transition{deleted(task)}, r.clock.Now())
+	}
+	if going || errors.Is(err, errNamespaceGoing) {
+		logr.FromContextOrDiscard(ctx).V(1).Info("the deletion is not announced: the namespace takes no Events any more")
+		return nil
+	}
+	return err
+}
+
+// namespaceTerminating asks the cache, which may not know it yet; the API
+// server's refusal of the Event says the same.
+func (r *reconciler) namespaceTerminating(ctx context.Context, name string) (bool, error) {
+	var namespace corev1.Namespace
+	err := r.tasks.Get(ctx, client.ObjectKey{Name: name}, &namespace, client.UnsafeDisableDeepCopy)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("reading the namespace: %w", err)
+	}
+	return !namespace.DeletionTimestamp.IsZero(), nil
 }

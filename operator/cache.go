@@ -19,24 +19,26 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, builder.AddToScheme(scheme)
 }
 
-// newMapper maps the two kinds that the controller uses. They are known, so no
+// newMapper maps the kinds that the controller uses. They are known, so no
 // discovery is needed, and an API group that is down delays nothing.
 func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{taskv1.GroupVersion(), corev1.SchemeGroupVersion})
 	mapper.Add(taskv1.Kind("Task"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	return mapper, nil
 }
 
-// slim drops from a Task on its way into the cache what the controller never
-// reads and what makes up most of its size.
+// slim drops from an object on its way into the cache what the controller never
+// reads: of a Task, that is most of its size.
 func slim(object any) (any, error) {
-	task, ok := object.(*taskv1.Task)
-	if !ok {
-		return object, nil // a tombstone
+	switch object := object.(type) {
+	case *taskv1.Task:
+		object.ManagedFields = nil
+		delete(object.Annotations, corev1.LastAppliedConfigAnnotation)
+		object.Spec.Details = ""
+	case *corev1.Namespace:
+		object.ManagedFields, object.Labels, object.Annotations = nil, nil, nil
 	}
-	task.ManagedFields = nil
-	delete(task.Annotations, corev1.LastAppliedConfigAnnotation)
-	task.Spec.Details = ""
-	return task, nil
+	return object, nil
 }

@@ -27,7 +27,8 @@ import (
 )
 
 const (
-	defaultConcurrency = 16
+	defaultConcurrency   = 16
+	namespaceConcurrency = 4
 
 	// stopLimit bounds how long a reconciliation in flight may hold up the
 	// stop. Its requests are cancelled when the stop begins.
@@ -78,7 +79,7 @@ type LeaderElection struct {
 }
 
 // RunController reconciles Tasks until ctx ends, and returns nil then. It calls
-// ready once, when its cache has every Task. It starts no signal handler, and
+// ready once, when its cache has synced. It starts no signal handler, and
 // may be called again in the same process after it returned.
 //
 // controller-runtime's own root logger, of which a process has one, becomes
@@ -107,7 +108,7 @@ func RunController(ctx context.Context, options Options, ready func()) error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 			ReconciliationTimeout:   reconcileLimit,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
+			RateLimiter:             newRateLimiter(),
 		}).
 		Complete(&reconciler{
 			tasks:    mgr.GetClient(),
@@ -119,9 +120,15 @@ func RunController(ctx context.Context, options Options, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("setting up the Task controller: %w", err)
 	}
-	synced := &syncedTasks{cache: mgr.GetCache(), ready: ready, done: make(chan struct{})}
-	if err := errors.Join(mgr.Add(synced), mgr.AddReadyzCheck("tasks", synced.check)); err != nil {
+	if err := addNamespaceReconciler(mgr); err != nil {
+		return fmt.Errorf("setting up the namespace controller: %w", err)
+	}
+	synced := &syncedCache{cache: mgr.GetCache(), ready: ready, done: make(chan struct{})}
+	if err := errors.Join(mgr.Add(synced), mgr.AddReadyzCheck("cache", synced.check)); err != nil {
 		return fmt.Errorf("setting up the Task controller: %w", err)
+	}
+	if err := startInformers(ctx, mgr.GetCache()); err != nil {
+		return err
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the Task controller: %w", err)
@@ -160,6 +167,10 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+func newRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast)
+}
+
 func newManager(options Options) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -173,8 +184,8 @@ func newManager(options Options) (manager.Manager, error) {
 			DefaultTransform:            slim,
 			ReaderFailOnMissingInformer: true,
 		},
-		// The name "task" is checked against all controllers that this process
-		// ever made, and this one may be made again.
+		// Names of controllers are checked against all that this process ever
+		// made, and these may be made again.
 		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
 		GracefulShutdownTimeout: ptr.To(stopLimit),
 		Metrics:                 metricsserver.Options{BindAddress: orOff(options.MetricsAddress)},

@@ -29,8 +29,9 @@ const (
 const (
 	// An admission request's own limit is 30 s at most.
 	webhookTimeout = 30 * time.Second
-	// webhookStopLimit is how long answers in progress may take at the end.
-	webhookStopLimit = 2 * time.Second
+	// webhookStopLimit is how long answers in progress, which take
+	// milliseconds, may take at the end.
+	webhookStopLimit = 500 * time.Millisecond
 )
 
 // WebhookOptions say where and how the webhooks are served. Listener and
@@ -75,6 +76,7 @@ func RunWebhooks(ctx context.Context, options WebhookOptions, ready func()) erro
 	}
 	server := &http.Server{
 		Handler:           handler,
+		Protocols:         &http.Protocols{},
 		TLSConfig:         serverTLS(options),
 		ReadHeaderTimeout: webhookTimeout,
 		ReadTimeout:       webhookTimeout,
@@ -82,6 +84,9 @@ func RunWebhooks(ctx context.Context, options WebhookOptions, ready func()) erro
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          newErrorLog(options.Log),
 	}
+	// Only HTTP/1.1: the end of an HTTP/2 connection takes a second even when
+	// nothing is in flight (goAwayTimeout in net/http).
+	server.Protocols.SetHTTP1(true)
 	served := make(chan error, 1)
 	go func() { served <- server.ServeTLS(options.Listener, "", "") }()
 

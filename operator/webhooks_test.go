@@ -72,7 +72,7 @@ func startWebhooksWith(t *testing.T, certificate tls.Certificate, pool *x509.Cer
 		cancel()
 		t.Fatalf("ended before it was ready: %v", err)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
 	server := &webhookServer{
 		url:    "https://" + options.Listener.Addr().String(),
 		client: &http.Client{Transport: transport},
@@ -84,7 +84,7 @@ func startWebhooksWith(t *testing.T, certificate tls.Certificate, pool *x509.Cer
 		}
 		stopped = true
 		cancel()
-		transport.CloseIdleConnections()
+		defer transport.CloseIdleConnections()
 		return <-ended
 	}
 	t.Cleanup(func() {
@@ -262,8 +262,12 @@ func TestWebhooksRunAgainAndLeaveNothingBehind(t *testing.T) {
 		if response := server.review(t, PathDefaultTask, admissionv1.Create, taskJSON("", `"priority":1,"deadline":"2030-01-01T00:00:00Z"`), ""); !response.Allowed {
 			t.Errorf("refused: %v", response.Result)
 		}
+		start := time.Now()
 		if err := server.stop(); err != nil {
 			t.Errorf("stopped with %v", err)
+		}
+		if took := time.Since(start); took >= webhookStopLimit {
+			t.Errorf("stopping with nothing in flight took %v", took)
 		}
 		if connection, err := net.DialTimeout("tcp", strings.TrimPrefix(server.url, "https://"), time.Second); err == nil {
 			connection.Close()

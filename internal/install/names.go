@@ -9,10 +9,14 @@ const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedByValue = "taskctl"
 
-	// RunIDAnnotation on the APIService carries the id of the run that it
-	// points at. A changed APIService is checked at once by the API server,
-	// an unchanged one after up to 30 s.
+	// RunIDAnnotation on a registration carries the id of the run that it
+	// points at.
 	RunIDAnnotation = "taskctl.example.com/run-id"
+
+	// registeredAtAnnotation changes with every Register: a changed APIService
+	// is checked at once by the API server, an unchanged one after up to 30 s,
+	// even if the server behind it has come back on the same port.
+	registeredAtAnnotation = "taskctl.example.com/registered-at"
 
 	// RunIDHeader is the response header in which the aggregator returns the
 	// id of its run.

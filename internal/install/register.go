@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,7 @@ func Register(ctx context.Context, config *rest.Config, registration Registratio
 	if err != nil {
 		return err
 	}
-	objects, err = registration.fill(objects)
+	objects, err = registration.fill(objects, time.Now())
 	if err != nil {
 		return err
 	}

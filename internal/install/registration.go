@@ -3,6 +3,7 @@ package install
 import (
 	"encoding/base64"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -32,7 +33,7 @@ func (r Registration) aggregator() bool { return r.AggregatorPort != 0 }
 
 // fill completes the manifests of the registrations, and leaves out those that
 // this run does not have.
-func (r Registration) fill(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (r Registration) fill(objects []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error) {
 	var filled []*unstructured.Unstructured
 	for _, object := range objects {
 		var err error
@@ -41,12 +42,12 @@ func (r Registration) fill(objects []*unstructured.Unstructured) ([]*unstructure
 			if !r.webhooks() {
 				continue
 			}
-			err = r.fillWebhooks(object)
+			err = r.fillWebhooks(object, now)
 		case "APIService":
 			if !r.aggregator() {
 				continue
 			}
-			err = r.fillAPIService(object)
+			err = r.fillAPIService(object, now)
 		case "Service":
 			if !r.aggregator() {
 				continue
@@ -65,7 +66,7 @@ func (r Registration) fill(objects []*unstructured.Unstructured) ([]*unstructure
 
 // fillWebhooks replaces each webhook's Service by this process's URL, with the
 // Service's path.
-func (r Registration) fillWebhooks(object *unstructured.Unstructured) error {
+func (r Registration) fillWebhooks(object *unstructured.Unstructured, now time.Time) error {
 	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
 	if err != nil {
 		return err
@@ -87,12 +88,12 @@ func (r Registration) fillWebhooks(object *unstructured.Unstructured) error {
 			"caBundle": base64.StdEncoding.EncodeToString(r.WebhookCABundle),
 		}
 	}
-	r.annotate(object)
+	r.annotate(object, now)
 	return unstructured.SetNestedSlice(object.Object, webhooks, "webhooks")
 }
 
-func (r Registration) fillAPIService(object *unstructured.Unstructured) error {
-	r.annotate(object)
+func (r Registration) fillAPIService(object *unstructured.Unstructured, now time.Time) error {
+	r.annotate(object, now)
 	if err := unstructured.SetNestedField(object.Object, int64(r.AggregatorPort), "spec", "service", "port"); err != nil {
 		return err
 	}
@@ -114,11 +115,12 @@ func (r Registration) fillService(object *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(object.Object, ports, "spec", "ports")
 }
 
-func (r Registration) annotate(object *unstructured.Unstructured) {
+func (r Registration) annotate(object *unstructured.Unstructured, now time.Time) {
 	annotations := object.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
 	annotations[RunIDAnnotation] = r.RunID
+	annotations[registeredAtAnnotation] = now.UTC().Format(time.RFC3339Nano)
 	object.SetAnnotations(annotations)
 }

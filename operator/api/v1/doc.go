@@ -14,3 +14,5 @@
 // +k8s:openapi-model-package=com.example.example.v1
 // +groupName=example.example.com
 package v1
+
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd paths=. output:crd:dir=../../../manifests/crds
