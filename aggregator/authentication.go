@@ -3,6 +3,7 @@ package aggregator
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,9 @@ func openPaths() []string { return []string{"/healthz", "/livez", "/readyz"} }
 // headers that carry the user. All of it may be rotated at any time.
 type frontProxy struct {
 	*genericoptions.DynamicRequestHeaderController
+
+	mu        sync.Mutex
+	listeners []dynamiccertificates.Listener
 }
 
 func newFrontProxy(client kubernetes.Interface) (*frontProxy, error) {
@@ -49,10 +53,30 @@ func newFrontProxy(client kubernetes.Interface) (*frontProxy, error) {
 		"requestheader-group-headers",
 		"requestheader-extra-headers-prefix",
 		"requestheader-allowed-names")
-	return &frontProxy{&genericoptions.DynamicRequestHeaderController{
+	p := &frontProxy{DynamicRequestHeaderController: &genericoptions.DynamicRequestHeaderController{
 		ConfigMapCAController:              ca,
 		RequestHeaderAuthRequestController: headers,
-	}}, nil
+	}}
+	ca.AddListener(p)
+	return p, nil
+}
+
+// AddListener implements dynamiccertificates.Notifier. The controller
+// underneath can't be listened to any more once it runs, and it runs before
+// there is a server.
+func (p *frontProxy) AddListener(listener dynamiccertificates.Listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listeners = append(p.listeners, listener)
+}
+
+// Enqueue implements dynamiccertificates.Listener: the CA has changed.
+func (p *frontProxy) Enqueue() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, listener := range p.listeners {
+		listener.Enqueue()
+	}
 }
 
 // check tells whether a request of the aggregation layer can be recognised.
@@ -77,11 +101,10 @@ func (p *frontProxy) follow(ctx context.Context, client kubernetes.Interface) er
 		}
 		return complete(found)
 	})
-	if err != nil {
-		return err
-	}
+	// Without a run, one that ends at once for that matter, their queues would
+	// be left behind.
 	p.Run(ctx, 1)
-	return nil
+	return err
 }
 
 func complete(found *corev1.ConfigMap) error {

@@ -127,7 +127,7 @@ func (a *aggregator) checks() []healthz.HealthChecker {
 		}),
 		named("combinedtasks", func() error {
 			if !a.join.Synced() {
-				return errors.New("Tasks and Events are not listed yet")
+				return errors.New("not all Tasks and Events are listed yet")
 			}
 			return nil
 		}),

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
 // lastFrames is how long connections stay open after the last request has
@@ -35,7 +36,7 @@ func (a *aggregator) serve(ctx context.Context, ready func()) error {
 	prepared := server.PrepareRun()
 	listener, err := a.listen(ctx)
 	if err != nil {
-		server.Destroy()
+		abandon(server, config)
 		return err
 	}
 	tracked := track(listener)
@@ -62,6 +63,17 @@ func (a *aggregator) serve(ctx context.Context, ready func()) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// abandon releases what a server that never runs holds.
+func abandon(server *genericapiserver.GenericAPIServer, config *genericapiserver.Config) {
+	server.Destroy()
+	if controller, ok := config.SecureServing.Cert.(dynamiccertificates.ControllerRunner); ok {
+		// A run that ends at once shuts its queue down.
+		ended, end := context.WithCancel(context.Background())
+		end()
+		controller.Run(ended, 1)
+	}
 }
 
 func (a *aggregator) listen(ctx context.Context) (net.Listener, error) {

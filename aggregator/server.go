@@ -1,6 +1,7 @@
 package aggregator
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -66,10 +67,6 @@ func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapi
 }
 
 func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserver.Config, error) {
-	certificate, err := dynamiccertificates.NewDynamicServingContentFromFiles("aggregator-serving", o.options.CertFile, o.options.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("load the serving certificate: %w", err)
-	}
 	authentication, err := authentication(o.proxy, o.clients.kubernetes)
 	if err != nil {
 		return nil, err
@@ -77,6 +74,14 @@ func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserv
 	definitions, err := newDefinitionScheme()
 	if err != nil {
 		return nil, err
+	}
+	// The library would leave a queue behind for files that it can't load.
+	if _, err := tls.LoadX509KeyPair(o.options.CertFile, o.options.KeyFile); err != nil {
+		return nil, fmt.Errorf("load the serving certificate: %w", err)
+	}
+	certificate, err := dynamiccertificates.NewDynamicServingContentFromFiles("aggregator-serving", o.options.CertFile, o.options.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("load the serving certificate: %w", err)
 	}
 
 	config := genericapiserver.NewConfig(codecs)
@@ -90,7 +95,11 @@ func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserv
 	}
 	config.Authentication = authentication
 	config.Authorization.Authorizer = o.authorizer
-	config.ReadyzChecks = append(config.ReadyzChecks, o.checks...)
+	// The default checks include one of the log, which starts a goroutine that
+	// never ends.
+	config.HealthzChecks = []healthz.HealthChecker{healthz.PingHealthz}
+	config.LivezChecks = []healthz.HealthChecker{healthz.PingHealthz}
+	config.ReadyzChecks = append([]healthz.HealthChecker{healthz.PingHealthz}, o.checks...)
 	// It must not be nil, and no hook of ours uses it.
 	config.LoopbackClientConfig = &rest.Config{}
 	// What discovery tells clients outside of the aggregation layer; the

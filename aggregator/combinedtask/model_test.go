@@ -154,8 +154,8 @@ func (m mirror) lines() []string {
 }
 
 func TestTheJoinIsWhatIsComputedTheSlowWay(t *testing.T) {
-	const limit, steps = 4, 3000
-	for seed := range uint64(5) {
+	const limit, steps = 4, 1500
+	for seed := range uint64(4) {
 		f := synced(t, limit)
 		s := &source{random: rand.New(rand.NewPCG(seed, seed)), tasks: map[string]*taskv1.Task{}, events: map[string]*corev1.Event{}}
 		w := f.watchFromNow()
