@@ -66,7 +66,10 @@ func (p *program) logs(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	return client.Logs(c.Context, options, p.env.Stdout)
+	if err := client.Logs(c.Context, options, p.env.Stdout); err != nil {
+		return err
+	}
+	return c.Context.Err() // ^C has an exit code of its own
 }
 
 // oldLogs prints what the last run left, and fails nevertheless: whoever waits

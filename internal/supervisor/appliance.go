@@ -97,7 +97,9 @@ func (a *Appliance) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer embedded.CaptureProcess(a.logs.Writer(APIServer), func(err error) { a.group.Fail(fatalComponent(), err) })()
+	// Never restored: goroutines of Kubernetes outlive its servers for a moment,
+	// and what they log must not reach stderr.
+	embedded.CaptureProcess(a.logs.Writer(APIServer), a.fatal)
 
 	socket, err := net.Listen("unix", a.folder.ControlSocket())
 	if err != nil {
@@ -129,6 +131,19 @@ func (a *Appliance) run(ctx context.Context) error {
 		a.setState(control.Stopping, Event{Kind: StoppingEvent})
 	})
 	return a.runGroup(ctx)
+}
+
+// fatal is called when code of Kubernetes wants to end the process. While the
+// appliance stops that is no failure: steps of a start that are cut short see
+// no other way out.
+func (a *Appliance) fatal(err error) {
+	component := fatalComponent()
+	a.log.Error("a fatal exit was caught", "component", component, "error", err)
+	select {
+	case <-a.group.Stopping():
+	default:
+		a.group.Fail(component, err)
+	}
 }
 
 // prepare makes what all components share and opens the API server's port.

@@ -16,9 +16,10 @@ import (
 	"github.com/taskctl-dev/taskctl/operator"
 )
 
-// components is the table of docs/architecture.md. The stop limits of what
-// stands in one line of needs add up to the longest stop that there can be;
-// each is a few times what a stop really takes.
+// components is the table of docs/architecture.md. Each may take as long to
+// start as all together: on a busy machine any of them may be the slow one. The
+// stop limits of what stands in one line of needs add up to the longest stop
+// that there can be; each is a few times what a stop really takes.
 func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 	backend := newStore(a.folder, a.logs)
 	apiserver := &embedded.APIServer{Listener: listener, Storage: backend.Endpoint(), PKI: a.pki, Args: a.options.APIServerArgs}
@@ -26,19 +27,20 @@ func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 	admin := a.pki.RESTConfig(a.server, pki.Admin)
 
 	const second = time.Second
+	limit := a.options.Wait
 	all := []lifecycle.Component{
-		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: 10 * second, StopTimeout: 2 * second},
-		{Name: Storage, Run: backend.Run, StartTimeout: 60 * second, StopTimeout: 5 * second},
-		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: 60 * second, StopTimeout: 10 * second},
-		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: 60 * second, StopTimeout: 5 * second},
-		{Name: Cleanup, Needs: []string{APIServer}, Run: once(a.cleanup(admin)), StartTimeout: 30 * second, StopTimeout: 2 * second},
-		{Name: Manifests, Needs: []string{Cleanup}, Run: once(a.applyManifests(admin)), StartTimeout: 60 * second, StopTimeout: 2 * second},
-		{Name: Operator, Needs: []string{Manifests}, Run: a.runOperator, Restart: true, StartTimeout: 60 * second, StopTimeout: 7 * second},
-		{Name: Webhooks, Needs: []string{Manifests}, Run: a.runWebhooks, Restart: true, StartTimeout: 30 * second, StopTimeout: 5 * second},
-		{Name: Aggregator, Needs: []string{Manifests}, Run: a.runAggregator, Restart: true, StartTimeout: 60 * second, StopTimeout: 5 * second},
+		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: limit, StopTimeout: 2 * second},
+		{Name: Storage, Run: backend.Run, StartTimeout: limit, StopTimeout: 5 * second},
+		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 10 * second},
+		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: limit, StopTimeout: 5 * second},
+		{Name: Cleanup, Needs: []string{APIServer}, Run: once(a.cleanup(admin)), StartTimeout: limit, StopTimeout: 2 * second},
+		{Name: Manifests, Needs: []string{Cleanup}, Run: once(a.applyManifests(admin)), StartTimeout: limit, StopTimeout: 2 * second},
+		{Name: Operator, Needs: []string{Manifests}, Run: a.runOperator, Restart: true, StartTimeout: limit, StopTimeout: 7 * second},
+		{Name: Webhooks, Needs: []string{Manifests}, Run: a.runWebhooks, Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
+		{Name: Aggregator, Needs: []string{Manifests}, Run: a.runAggregator, Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
 		{
 			Name: Registration, Needs: []string{Operator, Webhooks, Aggregator, ControllerManager}, Run: a.register(admin),
-			Restart: true, StartTimeout: 60 * second, StopTimeout: 5 * second,
+			Restart: true, StartTimeout: limit, StopTimeout: 5 * second,
 		},
 	}
 	all = slices.DeleteFunc(all, func(c lifecycle.Component) bool { return a.isLeftOut(c.Name) })
