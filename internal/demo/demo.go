@@ -17,6 +17,8 @@ const (
 	DefaultTasks     = 10
 	DefaultNamespace = "default"
 
+	defaultPatience = 30 * time.Second
+
 	fieldManager = "taskctl-demo"
 
 	// partOfLabel marks the demo's Tasks.
@@ -39,6 +41,9 @@ type Options struct {
 	Tasks int
 	// Namespace is where; it is created if it does not exist.
 	Namespace string
+	// Patience is how long the controller may observe no Task at all before
+	// Run gives up; the default is 30 s.
+	Patience time.Duration
 	// Out gets the table of the first Tasks with their Events; nil for none.
 	Out io.Writer
 	// Progress, if set, is told how many Tasks of the total have passed a
@@ -60,8 +65,7 @@ type Result struct {
 }
 
 // Run creates the Tasks, by server-side apply, so that running it again is
-// harmless: the specs that it gives change once a day. It waits, as long as ctx
-// allows, until the controller has observed every Task, checks that the Events
+// harmless: the specs that it gives change once a day. It waits until the controller has observed every Task, checks that the Events
 // of all new and changed ones are there, and prints the first ones from
 // combinedtasks.
 func Run(ctx context.Context, config *rest.Config, options Options) (Result, error) {
@@ -70,6 +74,9 @@ func Run(ctx context.Context, config *rest.Config, options Options) (Result, err
 	}
 	if options.Namespace == "" {
 		options.Namespace = DefaultNamespace
+	}
+	if options.Patience == 0 {
+		options.Patience = defaultPatience
 	}
 	d, err := newDemo(config, options)
 	if err != nil {

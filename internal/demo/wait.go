@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,12 @@ const eventsPage = 500
 // waitObserved watches the demo's Tasks until the controller has observed each
 // one at least at the generation that was seeded.
 func (d *demo) waitObserved(ctx context.Context, seeded []seededTask) error {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	stalled := time.AfterFunc(d.options.Patience, func() {
+		giveUp(fmt.Errorf("none was observed for %s", d.options.Patience))
+	})
+	defer stalled.Stop()
 	waiting := make(map[types.UID]int64, len(seeded))
 	for _, task := range seeded {
 		waiting[task.uid] = task.generation
@@ -46,6 +53,7 @@ func (d *demo) waitObserved(ctx context.Context, seeded []seededTask) error {
 		}
 		if observed >= generation {
 			delete(waiting, task.GetUID())
+			stalled.Reset(d.options.Patience)
 			d.progress(StageObserve, len(seeded)-len(waiting))
 		}
 		return len(waiting) == 0, nil
