@@ -26,6 +26,10 @@ func TestTwoControlPlanesOneAfterAnotherKeepDataAndLeaveNothingBehind(t *testing
 	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), created, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	// A role that is damaged while it runs is mended by the next start.
+	if err := client.RbacV1().ClusterRoles().Delete(t.Context(), "system:discovery", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	watches := openWatches(t, client, 20)
 	stopWithin(t, first, 3*time.Second)
 	for _, ended := range watches {
@@ -33,7 +37,11 @@ func TestTwoControlPlanesOneAfterAnotherKeepDataAndLeaveNothingBehind(t *testing
 	}
 
 	second := start(t, options)
-	found, err := clientFor(t, second.RESTConfig()).CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
+	client = clientFor(t, second.RESTConfig())
+	if _, err := client.RbacV1().ClusterRoles().Get(t.Context(), "system:discovery", metav1.GetOptions{}); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+	found, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
 	if err != nil || found.Data["key"] != "value" {
 		t.Errorf("after a restart the ConfigMap is %v, error %v", found, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"github.com/taskctl-dev/taskctl/cluster"
 	"github.com/taskctl-dev/taskctl/cluster/embedded"
@@ -44,6 +46,7 @@ func TestControlPlane(t *testing.T) {
 			t.Errorf("its version is %s, and this is %s", version, embedded.Version)
 		}
 	})
+	t.Run("the roles and priority classes of every cluster are there", func(t *testing.T) { testBootstrapObjects(t, client) })
 	t.Run("custom resources from a folder are served", func(t *testing.T) {
 		widget := `{"apiVersion":"samples.example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"color":"red"}}`
 		path := "/apis/samples.example.com/v1/namespaces/default/widgets"
@@ -77,6 +80,37 @@ func TestControlPlane(t *testing.T) {
 			t.Errorf("with anonymous-auth=false an anonymous request gives error %v, want unauthorized", err)
 		}
 	})
+}
+
+func testBootstrapObjects(t *testing.T, client *kubernetes.Clientset) {
+	for _, role := range slices.Concat(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()) {
+		if _, err := client.RbacV1().ClusterRoles().Get(t.Context(), role.Name, metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, binding := range slices.Concat(bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()) {
+		found, err := client.RbacV1().ClusterRoleBindings().Get(t.Context(), binding.Name, metav1.GetOptions{})
+		if err != nil || len(found.Subjects) != len(binding.Subjects) {
+			t.Errorf("the binding %s is %v, error %v", binding.Name, found, err)
+		}
+	}
+	for namespace, roles := range bootstrappolicy.NamespaceRoles() {
+		for _, role := range roles {
+			if _, err := client.RbacV1().Roles(namespace).Get(t.Context(), role.Name, metav1.GetOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, name := range []string{"system-cluster-critical", "system-node-critical"} {
+		if _, err := client.SchedulingV1().PriorityClasses().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, check := range []string{"rbac/bootstrap-roles", "scheduling/bootstrap-system-priority-classes"} {
+		if err := client.RESTClient().Get().AbsPath("/readyz/poststarthook/" + check).Do(t.Context()).Error(); err != nil {
+			t.Errorf("the health check %s: %v", check, err)
+		}
+	}
 }
 
 func testRBAC(t *testing.T, c *cluster.ControlPlane, admin *kubernetes.Clientset) {

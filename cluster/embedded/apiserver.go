@@ -111,11 +111,16 @@ func (s *APIServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	withoutLogCheck(config.KubeAPIs.ControlPlane.Generic)
 	withoutLogCheck(&config.ApiExtensions.GenericConfig.Config)
 	withoutLogCheck(&config.Aggregator.GenericConfig.Config)
+	withoutBootstrapHooks(config)
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("complete the configuration: %w", err)
 	}
-	return app.CreateServerChain(completedConfig)
+	server, err := app.CreateServerChain(completedConfig)
+	if err != nil {
+		return nil, err
+	}
+	return server, addBootstrapHooks(server)
 }
 
 // withoutLogCheck removes the health check "log". It tells whether klog can
