@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -40,6 +42,7 @@ func fill(b *testing.B, store *mvcc.Store, n int) {
 // clients runs fn from 32 goroutines, b.N times in all.
 func clients(b *testing.B, fn func(client, i int)) {
 	b.ReportAllocs()
+	started := cpuTime(b)
 	b.ResetTimer()
 	var group sync.WaitGroup
 	for client := range benchClients {
@@ -51,6 +54,18 @@ func clients(b *testing.B, fn func(client, i int)) {
 	}
 	group.Wait()
 	b.StopTimer()
+	b.ReportMetric(float64((cpuTime(b)-started).Microseconds())/float64(b.N), "cpu-µs/op")
+}
+
+// cpuTime is what the process has used; unlike the time on the clock it means
+// something on a busy machine.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func BenchmarkCreate(b *testing.B) {

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -48,6 +49,9 @@ func (s *Store) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Compa
 	}
 	if r.Physical {
 		for _, shard := range s.shards {
+			if shard.session.Load() == nil {
+				continue // it will be swept when it is back
+			}
 			if waited := shard.sweeper.wait(ctx, r.Revision); waited != nil {
 				return nil, waited
 			}
@@ -78,9 +82,14 @@ type sweeper struct {
 	cursor  int64 // IDs up to it are done
 	pending []sweepPiece
 	sent    int // IDs of pending[0] that are with the writer; -1: none
-	changed chan struct{}
-	wake    chan struct{}
+	// generation counts the resets.
+	generation int
+	changed    chan struct{}
+	wake       chan struct{}
 }
+
+// errSweepReset ends a sweep over a database that was taken over meanwhile.
+var errSweepReset = errors.New("the database was taken over")
 
 // sweepPiece is some superfluous versions; cursor is what the sweep has seen
 // once they are deleted, 0 if it has not got further.
@@ -90,14 +99,29 @@ type sweepPiece struct {
 	target int64 // reached with this piece; 0 if not yet
 }
 
-func (w *sweeper) start(state backend.State) {
-	w.cursor = state.Swept
+func (w *sweeper) init() {
 	w.sent = -1
 	w.changed = make(chan struct{})
 	w.wake = make(chan struct{}, 1)
+}
+
+// reset begins again where the database says that the sweep has come to. What
+// was handed to the writer before is void.
+func (w *sweeper) reset(state backend.State) {
+	w.mu.Lock()
+	w.cursor, w.pending, w.sent, w.swept = state.Swept, nil, -1, 0
+	w.generation++
+	w.notify()
+	w.mu.Unlock()
 	if floor := floorOfMark(state.Floor); floor > 0 {
 		w.aim(floor)
 	}
+}
+
+// notify wakes those who wait for a change; the lock is held.
+func (w *sweeper) notify() {
+	close(w.changed)
+	w.changed = make(chan struct{})
 }
 
 // aim asks for a sweep up to the floor.
@@ -149,6 +173,8 @@ func (w *sweeper) fill(b *backend.Batch, alone bool) {
 	}
 	n = min(n, len(piece.ids))
 	b.Sweep = piece.ids[:n]
+	// Every backend knows the floor below which it was swept.
+	b.Floor = max(b.Floor, markOfFloor(w.target))
 	if n == len(piece.ids) {
 		b.Swept = piece.cursor
 	}
@@ -170,8 +196,7 @@ func (w *sweeper) stored(b *backend.Batch) {
 	}
 	w.swept = max(w.swept, piece.target)
 	w.pending = w.pending[1:]
-	close(w.changed)
-	w.changed = make(chan struct{})
+	w.notify()
 }
 
 // sweep feeds the shard's sweeper until the store closes.
@@ -217,7 +242,9 @@ func (s *shard) sweepTo(ctx context.Context, target int64) error {
 	if err != nil {
 		return err
 	}
-	after := w.cursor
+	w.mu.Lock()
+	after, generation := w.cursor, w.generation
+	w.mu.Unlock()
 	for {
 		piece := sweepPiece{}
 		seen := 0
@@ -246,7 +273,7 @@ func (s *shard) sweepTo(ctx context.Context, target int64) error {
 		if seen < sweepRead {
 			piece.target = target
 		}
-		if err := s.hand(ctx, piece); err != nil {
+		if err := s.hand(ctx, piece, generation); err != nil {
 			return err
 		}
 		if piece.target != 0 {
@@ -257,20 +284,25 @@ func (s *shard) sweepTo(ctx context.Context, target int64) error {
 
 // hand gives a piece to the writer and waits until it is deleted, so that
 // little is read ahead.
-func (s *shard) hand(ctx context.Context, piece sweepPiece) error {
+func (s *shard) hand(ctx context.Context, piece sweepPiece, generation int) error {
 	w := &s.sweeper
 	w.mu.Lock()
-	w.pending = append(w.pending, piece)
+	if w.generation == generation {
+		w.pending = append(w.pending, piece)
+	}
 	w.mu.Unlock()
 	s.queue.nudge()
 	for {
 		w.mu.Lock()
-		done, changed := len(w.pending) == 0, w.changed
+		valid, done, changed := w.generation == generation, len(w.pending) == 0, w.changed
+		if valid && done && piece.cursor != 0 {
+			w.cursor = piece.cursor
+		}
 		w.mu.Unlock()
+		if !valid {
+			return errSweepReset
+		}
 		if done {
-			if piece.cursor != 0 {
-				w.cursor = piece.cursor
-			}
 			return nil
 		}
 		select {

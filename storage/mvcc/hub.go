@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"math"
 	"sync"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -265,4 +266,12 @@ func (h *hub) restart(lane int, rev int64) {
 		}
 	}
 	l.told = rev - 1
+}
+
+// absent says that nothing of the lane's history is known: the database will
+// have to be asked for all of it.
+func (h *hub) absent(lane int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lanes[lane].ring.reset(math.MaxInt64)
 }

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -212,19 +211,4 @@ func (s *Store) expireLeases() {
 			}
 		}
 	}
-}
-
-// loadLeases reads the backend's leases and attaches its keys to them. A key
-// whose lease is not stored anywhere keeps the number and never expires, as in
-// etcd.
-func (s *shard) loadLeases(ctx context.Context, session backend.Session, attached []leaseChange) error {
-	err := session.Leases(ctx, func(row backend.Lease) error {
-		s.lessor.add(row, s.index)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("load the leases of backend %q: %w", s.name, err)
-	}
-	s.lessor.apply(attached)
-	return nil
 }

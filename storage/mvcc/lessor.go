@@ -271,16 +271,29 @@ func (l *lessor) lanesOf(id int64) []int {
 	return lanes
 }
 
-// replace sets the keys of a lane to what its database holds.
-func (l *lessor) replace(lane int, laneOf func(string) int, attached []leaseChange) {
+// replace makes the lessor know of the lane what its database holds. A key
+// whose lease is not stored anywhere keeps the number and never expires, as in
+// etcd.
+func (l *lessor) replace(lane int, laneOf func(string) int, c *contents) {
+	for _, row := range c.leases {
+		l.add(row, lane)
+	}
 	l.mu.Lock()
-	for _, one := range l.leases {
+	for id, one := range l.leases {
 		for key := range one.keys {
 			if laneOf(key) == lane {
 				delete(one.keys, key)
 			}
 		}
+		if slices.ContainsFunc(c.leases, func(row backend.Lease) bool { return row.ID == id }) {
+			continue
+		}
+		delete(one.lanes, lane)
+		if len(one.lanes) == 0 {
+			delete(l.leases, id)
+			close(one.revoked)
+		}
 	}
 	l.mu.Unlock()
-	l.apply(attached)
+	l.apply(c.attached)
 }

@@ -33,6 +33,10 @@ type Options struct {
 	Backends []Backend
 	// Router is needed for more than one backend.
 	Router Router
+	// Ceiling keeps a revision durably that is above all revisions that were
+	// handed out, so that a store of several backends can start while one of
+	// them does not answer. nil: all backends must answer at the start.
+	Ceiling Ceiling
 	// CacheBytes bounds the values kept in memory, for each backend; the
 	// default is 64 MiB.
 	CacheBytes int64

@@ -41,21 +41,38 @@ func (s *shard) recover(ctx context.Context, b *batch, cause error) (stored bool
 			s.accept()
 		}
 	}()
+	s.insist(ctx, func() (err error) {
+		stored, err = s.resume(ctx, b)
+		return err
+	})
+	return stored
+}
+
+// insist calls fn until it succeeds or ctx ends.
+func (s *shard) insist(ctx context.Context, fn func() error) {
 	for wait := reconnectMin; ; wait = min(wait*2, reconnectMax) {
-		stored, err := s.resume(ctx, b)
+		err := fn()
 		if err == nil {
-			s.log.Info("the database is back", "backend", s.name, "stored", stored)
-			return stored
+			s.log.Info("the database is back", "backend", s.name)
+			return
 		}
 		if ctx.Err() != nil {
-			return false
+			return
 		}
 		s.log.Warn("the database cannot be taken over yet", "backend", s.name, "error", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return false
+			return
 		}
+	}
+}
+
+// join opens a backend that did not answer when the store started.
+func (s *shard) join(ctx context.Context) {
+	s.insist(ctx, func() error { return s.open(ctx) })
+	if ctx.Err() == nil {
+		s.accept()
 	}
 }
 
@@ -114,38 +131,43 @@ func (s *shard) adopt(ctx context.Context, session backend.Session, acquired tim
 	return nil
 }
 
-// reload replaces what memory holds by what the database holds, after somebody
-// else has written to it or after a failover has lost commits.
+// reload replaces what memory holds by what the database holds: at the start,
+// after somebody else has written to it, and after a failover has lost commits.
 func (s *shard) reload(ctx context.Context, session backend.Session) error {
 	state := session.State()
-	known := s.lastRev
-	loaded, attached, err := s.load(ctx, session)
+	c, err := s.load(ctx, session)
 	if err != nil {
 		return err
 	}
 	s.sequencer.start(state.LastRev, state.LastRev+1, floorOfMark(state.Floor))
-	if state.LastRev < known {
-		// A failover to a copy that was behind has lost acknowledged writes.
-		// Clients have seen revisions that are void now: everything they
-		// hold is declared compacted, above anything that was shown.
-		now := s.sequencer.now()
-		s.log.Error("the database has LOST acknowledged writes; all watches of the backend end",
-			"backend", s.name, "acknowledged", known, "found", state.LastRev)
-		state.LastRev = now + 2
-		err := session.Apply(ctx, &backend.Batch{AfterID: state.LastID, LastRev: state.LastRev})
-		if err != nil {
-			return fmt.Errorf("mark what backend %q lost: %w", s.name, err)
+	if state.LastRev < s.lastRev {
+		if err := s.declareLost(ctx, session, &state); err != nil {
+			return err
 		}
-		s.sequencer.start(state.LastRev, state.LastRev+1, neverCompacted)
-		s.sequencer.lost(s.index, state.LastRev)
-		s.metrics.lost.Inc()
 	}
 	s.recent.invalidate(0)
 	s.lastID.Store(state.LastID)
 	s.lastRev = state.LastRev
-	s.lessor.replace(s.index, s.laneOf, attached)
-	s.sequencer.setTree(s.index, loaded)
+	s.lessor.replace(s.index, s.laneOf, c)
+	s.sequencer.install(s.index, state.LastRev, c.tree)
 	s.hub.restart(s.index, state.LastRev+1)
+	s.sweeper.reset(state)
+	s.unkempt = true
+	return nil
+}
+
+// declareLost is for a failover to a copy that was behind, which has lost
+// acknowledged writes. Clients have seen revisions that are void now:
+// everything they hold is declared compacted, above anything that was shown.
+func (s *shard) declareLost(ctx context.Context, session backend.Session, state *backend.State) error {
+	s.log.Error("the database has LOST acknowledged writes; all watches of the backend end",
+		"backend", s.name, "acknowledged", s.lastRev, "found", state.LastRev)
+	state.LastRev = s.sequencer.skip()
+	if err := session.Apply(ctx, &backend.Batch{AfterID: state.LastID, LastRev: state.LastRev}); err != nil {
+		return fmt.Errorf("mark what backend %q lost: %w", s.name, err)
+	}
+	s.sequencer.lost(s.index, state.LastRev)
+	s.metrics.lost.Inc()
 	return nil
 }
 

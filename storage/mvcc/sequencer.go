@@ -38,6 +38,8 @@ type lane struct {
 	pending []pendingWrite // in order of revisions
 	tree    tree           // of every acknowledged write
 	floor   int64          // below it this backend's history is lost; see lost
+	newest  int64          // the newest acknowledged revision of this backend
+	absent  error          // why nothing is known of the backend; nil normally
 	down    error          // why the backend cannot resolve what is pending; nil normally
 	// ownedUntil is when the proof of ownership ends; the zero time means
 	// never.
@@ -101,12 +103,24 @@ func (q *sequencer) floorOf(lanes []int) int64 {
 	return floor
 }
 
+// skip takes a revision that is above everything that was handed out, with one
+// left out before it.
+func (q *sequencer) skip() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	rev := q.next + 1
+	q.next = rev + 1
+	return rev
+}
+
 // lost says that the lane's backend came back without revisions that were
-// acknowledged: nothing below floor can be answered for any more.
+// acknowledged: nothing below floor can be answered for any more. floor itself,
+// from skip, counts as acknowledged.
 func (q *sequencer) lost(lane int, floor int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lanes[lane].floor = floor
+	q.acked = max(q.acked, floor)
 }
 
 // draw hands out the revision that the caller has seen in peek, for a write to
@@ -135,7 +149,8 @@ func (q *sequencer) acknowledge(lane int, rev int64, published tree) {
 		n++
 	}
 	if n > 0 {
-		q.acked = max(q.acked, l.pending[n-1].rev)
+		l.newest = l.pending[n-1].rev
+		q.acked = max(q.acked, l.newest)
 		l.pending = append(l.pending[:0], l.pending[n:]...)
 	}
 	l.tree = published
@@ -250,7 +265,10 @@ func (q *sequencer) tryView(lanes []int, spans []span, wanted int64) (v view, wa
 	}
 	for _, index := range lanes {
 		l := q.lanes[index]
-		if !l.ownedUntil.IsZero() && time.Now().After(l.ownedUntil) {
+		if l.absent != nil {
+			return view{}, false, errDown(l.name, l.absent.Error())
+		}
+		if !l.owned() {
 			return view{}, false, errDown(l.name, "its ownership of the database is not certain")
 		}
 		if blocked := l.blockedAt(spans, rev); blocked != 0 {
@@ -284,11 +302,21 @@ func (q *sequencer) frontier(lanes []int, spans []span) int64 {
 	defer q.mu.Unlock()
 	rev := q.acked
 	for _, index := range lanes {
-		if blocked := q.lanes[index].blockedAt(spans, rev); blocked != 0 {
+		l := q.lanes[index]
+		if blocked := l.blockedAt(spans, rev); blocked != 0 {
 			rev = blocked - 1
+		}
+		if !l.owned() || l.absent != nil {
+			// Somebody else may be writing to it.
+			rev = min(rev, l.newest)
 		}
 	}
 	return rev
+}
+
+// owned says whether the ownership of the backend is certain now.
+func (l *lane) owned() bool {
+	return l.ownedUntil.IsZero() || time.Now().Before(l.ownedUntil)
 }
 
 // lag is how far the lane's frontier is behind the store's newest revision.
@@ -311,11 +339,22 @@ func (q *sequencer) start(newest, next, floor int64) {
 	q.floor = max(q.floor, floor)
 }
 
-// setTree publishes a tree outside of an acknowledgement (start, reload).
-func (q *sequencer) setTree(lane int, published tree) {
+// install publishes what a lane's database holds, from which on the lane
+// answers.
+func (q *sequencer) install(lane int, newest int64, published tree) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lanes[lane].tree = published
+	l := q.lanes[lane]
+	l.tree, l.newest, l.absent = published, newest, nil
+	q.broadcast()
+}
+
+// setAbsent says why the lane's database could not be loaded: nothing about
+// its keys is known.
+func (q *sequencer) setAbsent(lane int, reason error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lanes[lane].absent = reason
 }
 
 // extend moves the end of the proof of ownership.

@@ -33,6 +33,8 @@ type shard struct {
 	queue   *queue
 	down    atomic.Pointer[error] // why writes are refused at once; nil normally
 	recent  recentTrees
+	missing error        // why the backend could not be opened at the start
+	reserve func() error // makes sure that revisions may be handed out
 
 	lastID  atomic.Int64 // of the newest stored version
 	lastRev int64        // the writer's; newest stored revision of this backend
@@ -62,11 +64,17 @@ func (s *shard) current() (backend.Session, error) {
 	return nil, errDown(s.name, "it is reconnecting")
 }
 
-// load reads the live keys from the database into a tree, and says which of
-// them have leases.
-func (s *shard) load(ctx context.Context, session backend.Session) (tree, []leaseChange, error) {
+// contents is what a database holds, as memory needs it.
+type contents struct {
+	tree     tree
+	attached []leaseChange // keys with leases
+	leases   []backend.Lease
+}
+
+// load reads the live keys and the leases.
+func (s *shard) load(ctx context.Context, session backend.Session) (*contents, error) {
+	c := &contents{}
 	var items []*item
-	var attached []leaseChange
 	err := session.Newest(ctx, nil, nil, session.State().LastID, func(v *backend.Version) error {
 		if v.Deleted {
 			return nil
@@ -74,14 +82,22 @@ func (s *shard) load(ctx context.Context, session backend.Session) (tree, []leas
 		i := itemOf(v)
 		items = append(items, i)
 		if i.lease != 0 {
-			attached = append(attached, leaseChange{key: i.key, to: i.lease})
+			c.attached = append(c.attached, leaseChange{key: i.key, to: i.lease})
 		}
 		return nil
 	})
 	if err != nil {
-		return tree{}, nil, fmt.Errorf("load the index of backend %q: %w", s.name, err)
+		return nil, fmt.Errorf("load the index of backend %q: %w", s.name, err)
 	}
-	return buildTree(items), attached, nil
+	c.tree = buildTree(items)
+	err = session.Leases(ctx, func(row backend.Lease) error {
+		c.leases = append(c.leases, row)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load the leases of backend %q: %w", s.name, err)
+	}
+	return c, nil
 }
 
 func itemOf(v *backend.Version) *item {

@@ -70,8 +70,10 @@ func (s *Store) newShard(index int, b Backend) *shard {
 		metrics:   s.metrics.shard(b),
 		options:   &s.options,
 		queue:     newQueue(),
+		reserve:   func() error { return nil },
 	}
 	shard.cache.limit = s.options.CacheBytes
+	shard.sweeper.init()
 	s.sequencer.lanes[index].name = b.Name
 	s.hub.lanes[index].late = shard.recent.invalidate
 	return shard
@@ -84,13 +86,8 @@ func (s *Store) start(ctx context.Context) error {
 	if len(s.shards) > 1 && s.options.Router == (onlyRouter{}) {
 		return errors.New("a store with several backends needs a router")
 	}
-	for _, shard := range s.shards {
-		if err := shard.open(ctx); err != nil {
-			return err
-		}
-	}
-	for _, shard := range s.shards {
-		s.hub.restart(shard.index, s.sequencer.now()+1)
+	if err := s.openShards(ctx); err != nil {
+		return err
 	}
 	if err := s.metrics.register(s.options.Metrics); err != nil {
 		return fmt.Errorf("register the store's metrics: %w", err)
@@ -114,6 +111,32 @@ func (s *Store) goes(fn func()) {
 	}()
 }
 
+// openShards opens all backends. Where a ceiling is kept, the store can start
+// without some of them: it goes on above everything that they may hold, and
+// they join when they answer.
+func (s *Store) openShards(ctx context.Context) error {
+	complete := true
+	for _, shard := range s.shards {
+		err := shard.open(ctx)
+		if err == nil {
+			continue
+		}
+		if s.options.Ceiling == nil || len(s.shards) == 1 {
+			return err
+		}
+		s.log.Error("a backend cannot be opened; starting without it", "backend", shard.name, "error", err)
+		complete = false
+		shard.missing = err
+		s.sequencer.setAbsent(shard.index, err)
+		s.hub.absent(shard.index)
+		shard.refuse(err)
+	}
+	if s.options.Ceiling == nil {
+		return nil
+	}
+	return s.startCeiling(complete)
+}
+
 // open acquires the database and loads what it holds.
 func (s *shard) open(ctx context.Context) error {
 	started := time.Now()
@@ -121,23 +144,12 @@ func (s *shard) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("storage backend %q: %w", s.name, err)
 	}
+	if err := s.reload(ctx, session); err != nil {
+		return errors.Join(err, session.Close())
+	}
 	if err := s.adopt(ctx, session, started); err != nil {
 		return fmt.Errorf("storage backend %q: %w", s.name, err)
 	}
-	state := session.State()
-	s.lastID.Store(state.LastID)
-	s.lastRev = state.LastRev
-	loaded, attached, err := s.load(ctx, session)
-	if err != nil {
-		return err
-	}
-	if err := s.loadLeases(ctx, session, attached); err != nil {
-		return err
-	}
-	s.sequencer.start(state.LastRev, state.LastRev+1, floorOfMark(state.Floor))
-	s.sequencer.setTree(s.index, loaded)
-	s.sweeper.start(state)
-	s.unkempt = true
 	return nil
 }
 

@@ -42,6 +42,9 @@ func (s *shard) do(ctx context.Context, j *job) error {
 // next gathers in the queue meanwhile. There are no timers and no windows: a
 // lone request is a batch of its own, at once.
 func (s *shard) write(ctx context.Context) {
+	if s.missing != nil {
+		s.join(ctx)
+	}
 	maintained := time.Now()
 	idle := time.NewTimer(0)
 	defer idle.Stop()
@@ -146,6 +149,12 @@ func (s *shard) commit(ctx context.Context, jobs []*job) {
 // others.
 func (s *shard) evaluate(ctx context.Context, jobs []*job) *batch {
 	b := s.newBatch(ctx)
+	if err := s.reserve(); err != nil {
+		for _, j := range jobs {
+			j.err = err
+		}
+		return b
+	}
 	for _, j := range jobs {
 		if j.err = j.ctx.Err(); j.err == nil {
 			j.err = j.evaluate(b)

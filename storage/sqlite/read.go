@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/taskctl-dev/taskctl/storage/backend"
 )
@@ -12,7 +13,7 @@ import (
 // reader is one reading connection with its statements.
 type reader struct {
 	conn                  *conn
-	value                 *statement
+	value, values         *statement
 	newest, newestFrom    *statement
 	scan, scanValues      *statement
 	next, leases          *statement
@@ -34,7 +35,8 @@ func openReader(path string) (*reader, error) {
 	if err := c.exec("PRAGMA query_only = ON"); err != nil {
 		failed = err
 	}
-	r.value = prepare("SELECT value FROM versions WHERE id = ?")
+	r.value = prepare("SELECT id, value FROM versions WHERE id = ?")
+	r.values = prepare("SELECT id, value FROM versions WHERE id IN (" + strings.Repeat("?,", valuesAtOnce-1) + "?) ORDER BY id")
 	// Beside max(), SQLite takes the other columns from the row that has the
 	// maximum (https://www.sqlite.org/lang_select.html#bareagg).
 	const newest = "SELECT id, max(rev), create_rev, version, lease, deleted, key FROM versions WHERE key >= ?1 AND id <= ?2"
@@ -133,31 +135,6 @@ func (s *session) Next(ctx context.Context, id int64) (foundID, revision int64, 
 		})
 	})
 	return foundID, revision, found, err
-}
-
-func (s *session) Values(ctx context.Context, ids []int64, fn func(position int, value []byte)) error {
-	return s.read(ctx, func(r *reader) error {
-		for position, id := range ids {
-			found := false
-			r.value.set(0, id)
-			err := r.value.each(func(row []driver.Value) (bool, error) {
-				value, _ := row[0].([]byte)
-				found = true
-				fn(position, value)
-				return false, nil
-			})
-			if err != nil {
-				return fmt.Errorf("read version %d: %w", id, err)
-			}
-			if !found {
-				return &backend.Missing{ID: id}
-			}
-			if position&63 == 63 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
 }
 
 func (s *session) Leases(ctx context.Context, fn func(backend.Lease) error) error {
