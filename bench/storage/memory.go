@@ -74,3 +74,23 @@ func residentMemory(pid int) (anonymous, mapped float64, err error) {
 	}
 	return anonymous, mapped, nil
 }
+
+// processorTime is what a process has used of the processors; 0 when it is gone.
+func processorTime(pid int) time.Duration {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// Fields are counted behind the name, which may hold anything: utime and
+	// stime are the 14th and 15th of the line, in hundredths of a second.
+	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}

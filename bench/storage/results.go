@@ -58,7 +58,28 @@ func (r *results) markdown(s settings) string {
 		}
 		out.WriteString("\n")
 	}
+	r.writeCosts(&out)
 	return out.String()
+}
+
+// writeCosts adds a table of processor times.
+func (r *results) writeCosts(out *strings.Builder) {
+	out.WriteString("\nProcessor time of the server's process for one of them, in µs:\n\n| |")
+	for _, name := range r.names {
+		fmt.Fprintf(out, " %s |", name)
+	}
+	out.WriteString("\n|---|" + strings.Repeat("---|", len(r.names)) + "\n")
+	for _, workload := range workloadNames[:len(workloadNames)-2] {
+		fmt.Fprintf(out, "| %s |", workload)
+		for _, name := range r.names {
+			var values []float64
+			for _, f := range r.rounds[name] {
+				values = append(values, f[workload+costSuffix])
+			}
+			fmt.Fprintf(out, " %.1f |", quantile(values, 0.5))
+		}
+		out.WriteString("\n")
+	}
 }
 
 // quantile is the value below which a share of the values lies.

@@ -21,6 +21,11 @@ const (
 // workloads in the order in which they run; "list" counts objects.
 var workloadNames = []string{"create", "update", "get", "list", "count", "delete", "put to event p50 (µs)", "put to event p99 (µs)"}
 
+// costSuffix marks the processor time that the server spent on one operation,
+// in microseconds: it tells servers apart on a machine that is busy with other
+// things, too. That of a database's server is not in it.
+const costSuffix = " cpu"
+
 // figures are a contender's results in one round.
 type figures map[string]float64
 
@@ -76,11 +81,14 @@ func measureServer(ctx context.Context, s settings, server *server) (figures, er
 		{"count", b.forDuration(b.count)},
 		{"delete", b.eachKey(b.remove)},
 	} {
+		before, begin := processorTime(server.cmd.Process.Pid), time.Now()
 		rate, err := step.run(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
+		done := rate * time.Since(begin).Seconds()
 		results[step.name] = rate
+		results[step.name+costSuffix] = float64((processorTime(server.cmd.Process.Pid) - before).Microseconds()) / done
 	}
 	p50, p99, err := b.watchLatency(ctx)
 	if err != nil {
