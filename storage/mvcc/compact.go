@@ -210,7 +210,8 @@ func (s *shard) sweep(ctx context.Context) {
 		}
 		for {
 			w.mu.Lock()
-			target, done := w.target, w.target <= w.swept
+			target := min(w.target, s.pins.lowest())
+			done := target <= w.swept
 			w.mu.Unlock()
 			if done {
 				break

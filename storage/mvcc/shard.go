@@ -23,6 +23,7 @@ type shard struct {
 	laneOf    func(key string) int
 	hub       *hub
 	lessor    *lessor
+	pins      *pins
 	log       *slog.Logger
 	metrics   *shardMetrics
 	options   *Options

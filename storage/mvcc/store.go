@@ -22,6 +22,7 @@ type Store struct {
 	sequencer *sequencer
 	hub       *hub
 	lessor    *lessor
+	pins      pins
 	shards    []*shard
 	metrics   *metrics
 	replays   chan struct{}
@@ -66,6 +67,7 @@ func (s *Store) newShard(index int, b Backend) *shard {
 		laneOf:    s.laneOf,
 		hub:       s.hub,
 		lessor:    s.lessor,
+		pins:      &s.pins,
 		log:       s.log,
 		metrics:   s.metrics.shard(b),
 		options:   &s.options,

@@ -29,6 +29,7 @@ type writeStatements struct {
 	insert                  [len(insertSizes)]*statement
 	putLease, deleteLease   *statement
 	deleteMany, deleteOne   *statement
+	vacuum                  *statement
 }
 
 func (w *writeStatements) prepare(c *conn) error {
@@ -58,6 +59,7 @@ func (w *writeStatements) prepare(c *conn) error {
 	w.deleteLease = prepare("DELETE FROM leases WHERE id = ?")
 	w.deleteMany = prepare("DELETE FROM versions WHERE id IN (" + strings.Repeat("?,", deleteSize-1) + "?)")
 	w.deleteOne = prepare("DELETE FROM versions WHERE id = ?")
+	w.vacuum = prepare(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", vacuumPages))
 	return failed
 }
 

@@ -67,6 +67,11 @@ func (p *checkpointer) wrote(batch *backend.Batch) {
 	if p.pending < passiveBytes {
 		return
 	}
+	p.nudge()
+}
+
+// nudge has what was written copied into the file soon; the writer calls it.
+func (p *checkpointer) nudge() {
 	p.pending = 0
 	select {
 	case p.wake <- struct{}{}:

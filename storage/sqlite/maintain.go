@@ -49,10 +49,16 @@ func (s *session) Maintain(context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if free[0] <= keepFreePages {
-		return false, nil
+	if free[0] > keepFreePages {
+		s.vacuumed = true
+		// SQLite gives back one page for each row of the answer.
+		return true, s.sql.vacuum.each(func([]driver.Value) (bool, error) { return true, nil })
 	}
-	return true, s.writer.exec(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", vacuumPages))
+	if s.vacuumed {
+		s.vacuumed = false
+		s.checkpoint.nudge() // the file gets shorter by a checkpoint only
+	}
+	return false, nil
 }
 
 // Defragment rewrites the file without unused space.

@@ -15,8 +15,9 @@ type session struct {
 	path  string
 	state backend.State
 
-	writer *conn
-	sql    writeStatements
+	writer   *conn
+	sql      writeStatements
+	vacuumed bool // since the last checkpoint that was asked for
 
 	idle    chan *reader // readers that nobody uses
 	readers int
