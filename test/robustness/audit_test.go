@@ -19,7 +19,7 @@ type audit interface {
 
 // auditRow is one of these: "batch", the begin of a transaction; "version", a
 // key that was put or deleted at revision number; "floor", a compaction at
-// revision number; "grant" and "revoke", the lease number stored and removed.
+// revision number (meta keeps one more than that); "grant" and "revoke", the lease number stored and removed.
 type auditRow struct {
 	kind       string
 	number     int64
@@ -54,7 +54,7 @@ func (a sqliteAudit) install(ctx context.Context) error {
 		END;
 		CREATE TRIGGER audit_batch AFTER UPDATE ON meta BEGIN
 			INSERT INTO audit (kind, number) VALUES ('batch', NEW.last_rev);
-			INSERT INTO audit (kind, number) SELECT 'floor', NEW.floor WHERE NEW.floor <> OLD.floor;
+			INSERT INTO audit (kind, number) SELECT 'floor', NEW.floor - 1 WHERE NEW.floor <> OLD.floor;
 		END;
 		CREATE TRIGGER audit_grant AFTER INSERT ON leases BEGIN
 			INSERT INTO audit (kind, number) VALUES ('grant', NEW.id);
@@ -111,7 +111,7 @@ func (a postgresAudit) install(ctx context.Context) error {
 		END $body$;
 		CREATE FUNCTION audit_batch() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
 			INSERT INTO audit (kind, number) VALUES ('batch', NEW.last_rev);
-			INSERT INTO audit (kind, number) SELECT 'floor', NEW.floor WHERE NEW.floor <> OLD.floor;
+			INSERT INTO audit (kind, number) SELECT 'floor', NEW.floor - 1 WHERE NEW.floor <> OLD.floor;
 			RETURN NULL;
 		END $body$;
 		CREATE FUNCTION audit_grant() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN

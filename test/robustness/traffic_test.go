@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/tests/v3/robustness/client"
 	"go.etcd.io/etcd/tests/v3/robustness/identity"
 	"go.etcd.io/etcd/tests/v3/robustness/report"
@@ -16,9 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 )
-
-// settleTime is how long traffic runs before the first kill and after the last.
-const settleTime = time.Second
 
 // simulate runs etcd's traffic and a watch over everything while disturb does
 // its work, and returns what all clients saw (etcd's runScenario and
@@ -99,6 +97,34 @@ func write(ctx context.Context, lg *zap.Logger, endpoint string, kind traffic.Tr
 		return nil, fmt.Errorf("the last write: %w", err)
 	}
 	return set.Reports(), nil
+}
+
+// awaitWrites waits until the store is so many revisions further.
+func awaitWrites(ctx context.Context, endpoint string, count int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	first := int64(0)
+	for {
+		status, err := client.Status(ctx, endpoint)
+		switch {
+		case err == nil && first == 0:
+			first = status.Header.Revision
+		case err == nil && status.Header.Revision >= first+count:
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the traffic made no %d writes: %w (%v)", count, ctx.Err(), err)
+		}
+	}
 }
 
 // checkTraffic fails when too little happened for a result to mean anything.
