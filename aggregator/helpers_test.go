@@ -26,7 +26,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // control is a control plane without aggregator, operator and webhooks, which
 // the tests share: the aggregator itself runs in the test's process.
@@ -238,12 +238,17 @@ func (c control) namespace(t *testing.T) string {
 	return made.Name
 }
 
-// createTask creates a Task, fills in what the API server sets, and returns it.
-func (c control) createTask(t *testing.T, namespace, name string, priority int32) *taskv1.Task {
-	t.Helper()
+func (c control) newTask(namespace, name string, priority int32) *taskv1.Task {
 	task := &taskv1.Task{}
 	task.Namespace, task.Name = namespace, name
 	task.Spec = taskv1.TaskSpec{Priority: priority, Deadline: metav1.NewTime(time.Now().Add(time.Hour)), Details: "details of " + name}
+	return task
+}
+
+// createTask creates a Task and returns it as the API server stored it.
+func (c control) createTask(t *testing.T, namespace, name string, priority int32) *taskv1.Task {
+	t.Helper()
+	task := c.newTask(namespace, name, priority)
 	created := &taskv1.Task{}
 	must(t, c.tasks.Post().Namespace(namespace).Resource("tasks").Body(task).Do(t.Context()).Into(created))
 	return created

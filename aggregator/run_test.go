@@ -43,6 +43,8 @@ func TestAggregator(t *testing.T) {
 		"feeds informers":                            testInformers,
 		"lists in pages":                             testPages,
 		"needs no more rights than it has":           testOwnRights,
+		"serves a thousand watches":                  testManyWatches,
+		"waits for no slow reader":                   testSlowReader,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}
