@@ -42,8 +42,8 @@ func TestControlPlane(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if version.Major != "1" || version.Minor != "37" {
-			t.Errorf("its version is %s, and this is %s", version, embedded.Version)
+		if version.GitVersion != embedded.Version || version.Major != "1" || version.Minor != "37" {
+			t.Errorf("its version is %v, and this is %s", version, embedded.Version)
 		}
 	})
 	t.Run("the roles and priority classes of every cluster are there", func(t *testing.T) { testBootstrapObjects(t, client) })

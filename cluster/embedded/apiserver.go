@@ -89,6 +89,9 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 // build follows what kube-apiserver's own command does, without its flags,
 // signal handler and process-wide log settings.
 func (s *APIServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregator, error) {
+	if err := reachStore(ctx, s.Storage); err != nil {
+		return nil, err
+	}
 	options, err := s.options()
 	if err != nil {
 		return nil, err
@@ -108,9 +111,14 @@ func (s *APIServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 		extra := &config.ApiExtensions.ExtraConfig
 		extra.CRDRESTOptionsGetter = s.WrapCustomResourceStorage(extra.CRDRESTOptionsGetter)
 	}
-	withoutLogCheck(config.KubeAPIs.ControlPlane.Generic)
-	withoutLogCheck(&config.ApiExtensions.GenericConfig.Config)
-	withoutLogCheck(&config.Aggregator.GenericConfig.Config)
+	for _, generic := range []*genericapiserver.Config{
+		config.KubeAPIs.ControlPlane.Generic,
+		&config.ApiExtensions.GenericConfig.Config,
+		&config.Aggregator.GenericConfig.Config,
+	} {
+		withoutLogCheck(generic)
+		reportVersion(generic)
+	}
 	withoutBootstrapHooks(config)
 	completedConfig, err := config.Complete()
 	if err != nil {

@@ -10,6 +10,3 @@
 // [CaptureExit] say where the last two go; the rest of the package leaves them
 // alone. It parses no flags and installs no signal handler.
 package embedded
-
-// Version is the version of Kubernetes that runs here.
-const Version = "v1.37.2"

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"errors"
 	"fmt"
 	"net"
 
@@ -46,9 +45,6 @@ func (s *APIServer) options() (*kubeoptions.ServerRunOptions, error) {
 	o.ServiceClusterIPRanges = serviceClusterIPRange
 	o.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = watchTerminationGracePeriod
 
-	if s.Storage.URL == "" {
-		return nil, errors.New("no storage endpoint was given")
-	}
 	transport := &o.Etcd.StorageConfig.Transport
 	transport.ServerList = []string{s.Storage.URL}
 	transport.TrustedCAFile = s.Storage.CAFile
