@@ -17,6 +17,7 @@ import (
 )
 
 func TestTwoControlPlanesOneAfterAnotherKeepDataAndLeaveNothingBehind(t *testing.T) {
+	silentStderr(t)
 	before := goleak.IgnoreCurrent()
 	options := cluster.Options{Dir: t.TempDir()}
 	created := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}, Data: map[string]string{"key": "value"}}
