@@ -3,8 +3,9 @@ package cluster_test
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // silentStderr fails the test if anything is written to stderr from now until
@@ -18,18 +19,18 @@ func silentStderr(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	before, err := syscall.Dup(syscall.Stderr)
+	before, err := unix.Dup(unix.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Dup3(int(file.Fd()), syscall.Stderr, 0); err != nil {
+	if err := unix.Dup2(int(file.Fd()), unix.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Dup3(before, syscall.Stderr, 0); err != nil {
+		if err := unix.Dup2(before, unix.Stderr); err != nil {
 			t.Error(err)
 		}
-		if err := syscall.Close(before); err != nil {
+		if err := unix.Close(before); err != nil {
 			t.Error(err)
 		}
 		written, err := os.ReadFile(path)
