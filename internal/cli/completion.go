@@ -104,6 +104,8 @@ func (p *program) candidates(app *cli.App, words []string) []string {
 		return flagCandidates(app, command)
 	case command == nil:
 		return commandCandidates(app.Commands)
+	case len(command.Subcommands) > 0:
+		return commandCandidates(command.Subcommands)
 	case command.Name == "completion" && arguments == 0:
 		return []string{"bash\tbash's", "fish\tfish's", "zsh\tzsh's"}
 	case command.Name == "logs" && arguments == 0:
@@ -125,9 +127,13 @@ func parseWords(app *cli.App, words []string) (command *cli.Command, arguments i
 			}
 			words = words[n:]
 			continue
-		case command == nil:
-			if command = find(app.Commands, word); command != nil {
-				known = append(known[:len(known):len(known)], command.Flags...)
+		case command == nil || len(command.Subcommands) > 0:
+			commands := app.Commands
+			if command != nil {
+				commands = command.Subcommands
+			}
+			if found := find(commands, word); found != nil {
+				command, known = found, append(known[:len(known):len(known)], found.Flags...)
 			}
 		default:
 			arguments++

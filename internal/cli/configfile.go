@@ -2,12 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskctl-dev/taskctl/cluster/embedded"
 	"github.com/taskctl-dev/taskctl/internal/config"
+	"github.com/taskctl-dev/taskctl/internal/supervisor"
 )
 
 // readConfigFile reads the file of -f into the options.
@@ -27,7 +29,10 @@ func readConfigFile(c *cli.Context, into *upConfig) error {
 		return usageError("%s:%d: cluster.apiServerArgs: %w", name, file.Cluster.Line, err)
 	}
 	into.options.APIServerArgs = file.Cluster.APIServerArgs
-	return nil
+	if c.IsSet("storage") {
+		return nil
+	}
+	return readBackend(file, into)
 }
 
 // checkSupported refuses what a file asks for and this build does not have. A
@@ -42,13 +47,34 @@ func checkSupported(file config.Config, clusterFlag, storageFlag bool) error {
 	if file.Storage.Line == 0 || storageFlag {
 		return nil
 	}
-	for i, backend := range file.Storage.Backends {
-		if config.Scheme(backend.Endpoint) != "etcd" || i > 0 {
-			return fmt.Errorf("%s:%d: storage.backends[%d]: this build of taskctl stores in one embedded etcd only: use a single backend with the endpoint etcd://", file.File, backend.Line, i)
-		}
+	if len(file.Storage.Backends) > 1 {
+		return fmt.Errorf("%s:%d: storage.backends[1]: this build of taskctl stores in one database: use a single backend", file.File, file.Storage.Backends[1].Line)
 	}
 	if len(file.Storage.Indexes) > 0 {
-		return fmt.Errorf("%s:%d: storage.indexes[0]: this build of taskctl stores in etcd only, which keeps no indexes: leave the section out", file.File, file.Storage.Indexes[0].Line)
+		return fmt.Errorf("%s:%d: storage.indexes[0]: this build of taskctl keeps no indexes of its own: leave the section out", file.File, file.Storage.Indexes[0].Line)
+	}
+	return nil
+}
+
+// readBackend takes the one backend of a file as the storage.
+func readBackend(file config.Config, into *upConfig) error {
+	if len(file.Storage.Backends) == 0 {
+		return nil
+	}
+	backend := file.Storage.Backends[0]
+	at := func(err error) error {
+		return usageError("%s:%d: storage.backends[0]: %w", file.File, backend.Line, err)
+	}
+	into.options.Storage = backend.Endpoint
+	if backend.Endpoint == "etcd://" {
+		into.options.Storage = supervisor.DefaultStorage
+	}
+	if err := supervisor.CheckStorage(into.options.Storage); err != nil {
+		return at(err)
+	}
+	var err error
+	if into.options.StoragePassword, err = backend.PasswordFrom.Read(os.Getenv); err != nil {
+		return at(err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -80,8 +81,11 @@ func (p *program) detach(ctx context.Context, config upConfig) error {
 		return fmt.Errorf("starting the background process: %w", err)
 	}
 	defer read.Close()
-	command := exec.Command(path, os.Args[1:]...)
+	command := exec.Command(path, withoutStorage(p.args)...)
 	command.Env = append(os.Environ(), eventsVariable+"=3")
+	if config.options.Storage != "" && config.options.StoragePassword == "" {
+		command.Env = append(command.Env, storageVariable+"="+config.options.Storage)
+	}
 	command.ExtraFiles = []*os.File{write}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = command.Start()
@@ -107,6 +111,24 @@ func (p *program) detach(ctx context.Context, config upConfig) error {
 	default:
 		return fmt.Errorf("the background process ended before it was ready (%v)%s", waitErr, crashed(config.dataDir))
 	}
+}
+
+// withoutStorage are the arguments without --storage, whose password must not
+// stand in a second argument list.
+func withoutStorage(args []string) []string {
+	var kept []string
+	for i := 0; i < len(args); i++ {
+		switch name := strings.TrimLeft(args[i], "-"); {
+		case !isFlag(args[i]):
+			kept = append(kept, args[i])
+		case name == "storage":
+			i++
+		case strings.HasPrefix(name, "storage="):
+		default:
+			kept = append(kept, args[i])
+		}
+	}
+	return kept
 }
 
 // relay reports the background process's events and returns the last one.

@@ -15,7 +15,7 @@ import (
 type program struct {
 	env     Environment
 	signals *signals
-	version string
+	args    []string // without the program's name, in urfave/cli's order
 }
 
 // Main runs the command line and returns the exit code. args[0] is the
@@ -41,6 +41,9 @@ func Main(args []string, env Environment) int {
 
 func (p *program) run(ctx context.Context, app *cli.App, args []string) error {
 	ordered := reorder(app, args)
+	if len(ordered) > 0 {
+		p.args = ordered[1:]
+	}
 	return app.RunContext(ctx, ordered)
 }
 
@@ -93,6 +96,7 @@ func (p *program) app() *cli.App {
 			p.kubeconfigCommand(),
 			p.kubectlCommand(),
 			p.ciCommand(),
+			p.storageCommand(),
 			p.doctorCommand(),
 			p.completionCommand(),
 			p.completeCommand(),
@@ -105,14 +109,28 @@ func (p *program) app() *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
-	for _, command := range app.Commands {
+	complete(app.Commands, usage)
+	return app
+}
+
+// complete gives every command what all have.
+func complete(commands []*cli.Command, usage cli.OnUsageErrorFunc) {
+	for _, command := range commands {
 		command.HideHelpCommand = true
 		command.OnUsageError = usage
 		if !command.SkipFlagParsing {
 			command.Flags = append(command.Flags, commonFlags()...)
 		}
+		if len(command.Subcommands) > 0 {
+			command.Action = func(c *cli.Context) error {
+				if c.NArg() > 0 {
+					return usageError("there is no command %q; see: taskctl %s --help", c.Command.Name+" "+c.Args().First(), c.Command.Name)
+				}
+				return cli.ShowSubcommandHelp(c)
+			}
+			complete(command.Subcommands, usage)
+		}
 	}
-	return app
 }
 
 // noArguments refuses arguments that a command does not have.

@@ -28,25 +28,28 @@ func run(t *testing.T, line string) (code int, stdout, stderr string) {
 
 func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 	for line, want := range map[string]string{
-		"bogus":                       `there is no command "bogus"`,
-		"up extra":                    `up takes no arguments, it got "extra"`,
-		"up --bogus":                  "not defined: -bogus; see: taskctl up --help",
-		"up --port x":                 `invalid value "x" for flag -port`,
-		"up --port 70000":             "the port 70000 does not exist",
-		"up --wait 0s":                "--wait must be longer than 0",
-		"up --cluster docker":         `the driver "docker" is not known`,
-		"up --cluster kind":           "the embedded driver only",
-		"up --storage oracle://u:p@h": `the storage "oracle" is not known`,
-		"up --without storage":        `the component "storage" can't be left out`,
-		"up -f /nothing.yaml":         "/nothing.yaml: no such file",
-		"status -o yaml":              `the output format "yaml" is not known`,
-		"status --name NoName":        `the name "NoName" is not valid`,
-		"logs a b":                    "logs takes one component",
-		"logs --since -1s":            "--since must not be negative",
-		"demo --tasks 0":              "at least 1",
-		"ci":                          "ci needs a command",
-		"completion tcsh":             "bash, zsh or fish",
-		"-o":                          "flag needs an argument: -o",
+		"bogus":                        `there is no command "bogus"`,
+		"up extra":                     `up takes no arguments, it got "extra"`,
+		"up --bogus":                   "not defined: -bogus; see: taskctl up --help",
+		"up --port x":                  `invalid value "x" for flag -port`,
+		"up --port 70000":              "the port 70000 does not exist",
+		"up --wait 0s":                 "--wait must be longer than 0",
+		"up --cluster docker":          `the driver "docker" is not known`,
+		"up --cluster kind":            "the embedded driver only",
+		"up --storage oracle://u:p@h":  `the storage "oracle" is not known`,
+		"up --without storage":         `the component "storage" can't be left out`,
+		"up -f /nothing.yaml":          "/nothing.yaml: no such file",
+		"status -o yaml":               `the output format "yaml" is not known`,
+		"status --name NoName":         `the name "NoName" is not valid`,
+		"logs a b":                     "logs takes one component",
+		"logs --since -1s":             "--since must not be negative",
+		"demo --tasks 0":               "at least 1",
+		"ci":                           "ci needs a command",
+		"completion tcsh":              "bash, zsh or fish",
+		"storage bogus":                "there is no command \"storage bogus\"",
+		"storage serve --storage etcd": "etcd is an etcd already",
+		"storage serve extra":          `serve takes no arguments`,
+		"-o":                           "flag needs an argument: -o",
 	} {
 		t.Run(line, func(t *testing.T) {
 			code, stdout, stderr := run(t, line)
@@ -117,10 +120,10 @@ func TestHelp(t *testing.T) {
 
 func TestConfigFileThatAsksForTooMuch(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
-		"kind":   {"cluster: {driver: kind}", "t.yaml:3: cluster.driver"},
-		"sqlite": {"storage:\n  default: a\n  backends: [{name: a, endpoint: \"sqlite://a.db\"}]", "t.yaml:5: storage.backends[0]"},
-		"owned":  {"cluster: {apiServerArgs: {etcd-servers: x}}", "t.yaml:3: cluster.apiServerArgs"},
-		"typo":   {"clutser: {}", "t.yaml:3: clutser: there is no such field"},
+		"kind":  {"cluster: {driver: kind}", "t.yaml:3: cluster.driver"},
+		"two":   {"storage:\n  default: a\n  backends:\n  - {name: a, endpoint: \"etcd://\"}\n  - {name: b, endpoint: \"sqlite://b\"}", "t.yaml:7: storage.backends[1]"},
+		"owned": {"cluster: {apiServerArgs: {etcd-servers: x}}", "t.yaml:3: cluster.apiServerArgs"},
+		"typo":  {"clutser: {}", "t.yaml:3: clutser: there is no such field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "t.yaml")

@@ -35,6 +35,8 @@ func TestFlagsStandBeforeOrAfterArguments(t *testing.T) {
 		"up --name":                                  "up --name",
 		"":                                           "",
 		"up --switch-context=false -d --detach=true": "up --switch-context=false -d --detach=true",
+		"storage serve --listen a --listen b -q":     "storage serve --listen a --listen b -q",
+		"--data-dir d storage --name x serve":        "storage serve --data-dir d --name x",
 		"logs up":                                    "logs up",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -55,6 +57,8 @@ func TestCandidates(t *testing.T) {
 		"logs ":              "storage",
 		"logs -f ":           "operator",
 		"completion ":        "zsh",
+		"storage ":           "serve",
+		"storage serve --li": "--listen",
 		"--na":               "--name",
 		"--name x status --": "--quiet",
 	} {

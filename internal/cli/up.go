@@ -53,7 +53,7 @@ func (p *program) up(c *cli.Context) error {
 // runAppliance starts the appliance and runs it until it ends. It returns nil
 // at once, after a ready event, if it is running with the same settings.
 func (p *program) runAppliance(ctx context.Context, config upConfig, onEvent func(supervisor.Event)) error {
-	folder, running, err := openFolder(ctx, config)
+	folder, running, err := openFolder(ctx, &config)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p *program) runAppliance(ctx context.Context, config upConfig, onEvent fun
 
 // openFolder takes the data folder for a new run. If an appliance with the
 // same settings is ready in it, that one's status is returned instead.
-func openFolder(ctx context.Context, config upConfig) (*datadir.Folder, *control.Status, error) {
+func openFolder(ctx context.Context, config *upConfig) (*datadir.Folder, *control.Status, error) {
 	if config.options.Kubeconfig != "" {
 		owner, err := ownerPath(config.dataDir)
 		if err != nil {
@@ -103,7 +103,7 @@ func openFolder(ctx context.Context, config upConfig) (*datadir.Folder, *control
 	var locked *datadir.LockedError
 	if errors.As(err, &locked) {
 		folder, err = nil, nil
-		running, err := compareRunning(ctx, config, locked)
+		running, err := compareRunning(ctx, *config, locked)
 		if running != nil || err != nil {
 			return nil, running, err
 		}
@@ -168,7 +168,7 @@ func differences(running, asked map[string]string) string {
 }
 
 // takeOver makes the folder of an earlier run ready for the next one.
-func takeOver(ctx context.Context, config upConfig, folder *datadir.Folder) error {
+func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder) error {
 	state := folder.State()
 	switch {
 	case folder.Fresh():
@@ -187,10 +187,15 @@ func takeOver(ctx context.Context, config upConfig, folder *datadir.Folder) erro
 	case state.Driver != "" && state.Driver != supervisor.Driver:
 		return fmt.Errorf("the data folder %s was made with --cluster %s, and this build has the embedded driver only: choose another --name, or start anew with --recreate", folder.Path, state.Driver)
 	}
+	if err := chooseStorage(config, folder); err != nil {
+		return err
+	}
 	if err := folder.Prepare(); err != nil {
 		return err
 	}
-	return folder.Update(func(s *datadir.State) { s.Ephemeral = config.ephemeral })
+	return folder.Update(func(s *datadir.State) {
+		s.Ephemeral, s.Storage = config.ephemeral, redacted(config.options.Storage)
+	})
 }
 
 // readyEvent is the ready event of an appliance that runs already.

@@ -23,13 +23,24 @@ func applianceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "configuration `FILE`; flags win over it"},
 		&cli.StringFlag{Name: "cluster", Value: "auto", Usage: "`DRIVER` of the cluster: auto, embedded or kind"},
-		&cli.StringFlag{Name: "storage", Usage: "where objects are stored: `SPEC` is etcd", DefaultText: supervisor.DefaultStorage},
+		storageFlag("as before, or " + supervisor.DefaultStorage),
 		&cli.IntFlag{Name: "port", Usage: "`PORT` of the API server", DefaultText: "a free one, kept across restarts"},
 		&cli.DurationFlag{Name: "wait", Value: defaultWait, Usage: "`LIMIT` for the start"},
 		&cli.StringFlag{Name: "without", Usage: "leave out `COMPONENTS` (with commas: " + strings.Join(supervisor.Removable(), ", ") + "), to run them from elsewhere"},
 		&cli.DurationFlag{Name: "certificate-lifetime", Hidden: true, Usage: "`LIFETIME` of certificates, for tests of their renewal"},
 	}
 }
+
+// storageFlag is --storage; its value may hold a password, which stands in no
+// argument list when it comes from the environment.
+func storageFlag(defaultText string) cli.Flag {
+	return &cli.StringFlag{
+		Name: "storage", EnvVars: []string{storageVariable}, DefaultText: defaultText,
+		Usage: "where objects are stored: `SPEC` is etcd, sqlite, sqlite://FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE",
+	}
+}
+
+const storageVariable = "TASKCTL_STORAGE"
 
 // upFlags are the flags of up alone.
 func upFlags() []cli.Flag {
@@ -126,11 +137,13 @@ func (p *program) upConfig(c *cli.Context) (upConfig, error) {
 func (c upConfig) settings() map[string]string {
 	settings := map[string]string{
 		"cluster":   supervisor.Driver,
-		"storage":   supervisor.DefaultStorage,
 		"ephemeral": strconv.FormatBool(c.ephemeral),
 		"without":   strings.Join(c.options.Without, ","),
 		// From the file; named as people find it there.
 		"cluster.apiServerArgs": strings.Join(flagWords(c.options.APIServerArgs), " "),
+	}
+	if c.options.Storage != "" {
+		settings["storage"] = redacted(c.options.Storage)
 	}
 	if c.options.Port != 0 {
 		settings["port"] = strconv.Itoa(c.options.Port)

@@ -148,7 +148,7 @@ func TestGoodEndpoints(t *testing.T) {
 		"etcd://", "sqlite://tasks.db", "sqlite:///var/lib/tasks.db", "postgres://u@h/db", "postgres:///db?host=/run/pg",
 		"mysql://u:p@tcp(h:3306)/db", "mysql://u@unix(/run/mysql.sock)/db", "https://h:2379", "http://h:2379",
 	} {
-		if err := checkEndpoint(endpoint); err != nil {
+		if err := CheckEndpoint(endpoint); err != nil {
 			t.Errorf("%s: %v", endpoint, err)
 		}
 	}

@@ -25,9 +25,9 @@ func Scheme(endpoint string) string {
 	return ""
 }
 
-// checkEndpoint says why an endpoint doesn't parse. The error holds no
+// CheckEndpoint says why an endpoint doesn't parse. The error holds no
 // password, and therefore nothing of what was written but the scheme.
-func checkEndpoint(endpoint string) error {
+func CheckEndpoint(endpoint string) error {
 	scheme := Scheme(endpoint)
 	rest := strings.TrimPrefix(endpoint, scheme+"://")
 	switch scheme {
@@ -73,6 +73,14 @@ func checkMySQL(rest string) error {
 	return nil
 }
 
+// hidden stands in the place of a password; it is what net/url uses.
+const hidden = "xxxxx"
+
+// HidesPassword says that an endpoint that Redacted returned had a password.
+func HidesPassword(redacted string) bool {
+	return strings.Contains(redacted, ":"+hidden+"@") || strings.Contains(redacted, "password="+hidden)
+}
+
 // Redacted is an endpoint without its password, for people.
 func Redacted(endpoint string) string {
 	scheme := Scheme(endpoint)
@@ -81,7 +89,7 @@ func Redacted(endpoint string) string {
 		at := strings.LastIndex(rest, "@")
 		user, _, hasPassword := strings.Cut(rest[:max(at, 0)], ":")
 		if hasPassword {
-			return "mysql://" + user + ":xxxxx" + rest[at:]
+			return "mysql://" + user + ":" + hidden + rest[at:]
 		}
 		return endpoint
 	}
@@ -94,7 +102,7 @@ func Redacted(endpoint string) string {
 		return endpoint
 	}
 	if query.Has("password") {
-		query.Set("password", "xxxxx")
+		query.Set("password", hidden)
 		parsed.RawQuery = query.Encode()
 	}
 	return parsed.Redacted()

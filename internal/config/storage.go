@@ -54,7 +54,7 @@ func (s *Storage) readBackend(r reader) error {
 			if err := r.text(&backend.Endpoint); err != nil {
 				return err
 			}
-			if err := checkEndpoint(backend.Endpoint); err != nil {
+			if err := CheckEndpoint(backend.Endpoint); err != nil {
 				return r.errorf("%v", err)
 			}
 			return nil

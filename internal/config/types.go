@@ -1,5 +1,11 @@
 package config
 
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
 // APIVersion and Kind are what a configuration file says of itself.
 const (
 	APIVersion = "taskctl.example.com/v1alpha1"
@@ -56,6 +62,26 @@ type PasswordFrom struct {
 	Env string
 	// File is the path of a file.
 	File string
+}
+
+// Read reads the password; without a source it is "". A line feed at the end of
+// a file is not part of it.
+func (p PasswordFrom) Read(getenv func(string) string) (string, error) {
+	switch {
+	case p.Env != "":
+		password := getenv(p.Env)
+		if password == "" {
+			return "", fmt.Errorf("passwordFrom.env: the environment variable %s is not set", p.Env)
+		}
+		return password, nil
+	case p.File != "":
+		content, err := os.ReadFile(p.File)
+		if err != nil {
+			return "", fmt.Errorf("passwordFrom.file: %w", err)
+		}
+		return strings.TrimRight(string(content), "\r\n"), nil
+	}
+	return "", nil
 }
 
 // Route sends the keys that match every field given to a backend. Group,

@@ -70,6 +70,27 @@ func Open(path, name string) (*Folder, error) {
 	return f, nil
 }
 
+// OpenBare makes the folder if need be and takes its lock, and cares for
+// nothing else: what is in it is its owner's. The caller closes it.
+func OpenBare(path string) (*Folder, error) {
+	made, err := makeFolder(path)
+	if err != nil {
+		return nil, notUsable(path, err)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, notUsable(path, err)
+	}
+	lockFile, err := lock(path)
+	var locked *LockedError
+	if errors.As(err, &locked) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, notUsable(path, err)
+	}
+	return &Folder{Path: path, lock: lockFile, made: made, fresh: true}, nil
+}
+
 // checkFolder refuses what is not a folder of this user and what is not, and
 // would not become, an appliance's data folder.
 func checkFolder(path string) error {

@@ -31,6 +31,9 @@ type State struct {
 	Path string `json:"path"`
 	// Driver is where the API server comes from: embedded or kind.
 	Driver string `json:"driver"`
+	// Storage is where the folder's objects are stored: a --storage SPEC
+	// without its password.
+	Storage string `json:"storage,omitempty"`
 	// Ephemeral folders are deleted when their appliance ends.
 	Ephemeral bool `json:"ephemeral,omitempty"`
 	// Settings are those that the running, or last, appliance was started

@@ -39,6 +39,9 @@ type Appliance struct {
 	stop    context.CancelFunc
 	changed chan struct{} // poked when webhooks or aggregator became ready
 	ports   portBook
+	// decorate, if set, changes the components before they start: tests make
+	// them fail.
+	decorate func([]lifecycle.Component) []lifecycle.Component
 
 	mu    sync.Mutex // guards what follows, and calls of OnEvent one by one
 	state control.State
@@ -93,6 +96,9 @@ func (a *Appliance) run(ctx context.Context) error {
 		return err
 	}
 	components := a.components(listener)
+	if a.decorate != nil {
+		components = a.decorate(components)
+	}
 	a.group, err = lifecycle.New(components, lifecycle.Options{OnChange: a.componentChanged})
 	if err != nil {
 		return errors.Join(err, listener.Close())

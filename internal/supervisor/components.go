@@ -21,7 +21,7 @@ import (
 // stop limits of what stands in one line of needs add up to the longest stop
 // that there can be; each is a few times what a stop really takes.
 func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
-	backend := newStore(a.folder, a.logs)
+	backend := newStore(a.options, a.folder, a.logs)
 	apiserver := &embedded.APIServer{Listener: listener, Storage: backend.Endpoint(), PKI: a.pki, Args: a.options.APIServerArgs}
 	manager := &embedded.ControllerManager{Host: a.server, PKI: a.pki, Log: a.logs.Writer(ControllerManager)}
 	admin := a.pki.RESTConfig(a.server, pki.Admin)

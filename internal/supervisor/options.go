@@ -39,6 +39,8 @@ type Options struct {
 	Name string
 	// Storage is the store's --storage SPEC; "" is DefaultStorage.
 	Storage string
+	// StoragePassword is used instead of one in Storage, if it is not empty.
+	StoragePassword string
 	// Port is the API server's port on 127.0.0.1; 0 is the one from before,
 	// or a free one.
 	Port int
