@@ -42,6 +42,7 @@ func TestController(t *testing.T) {
 		"deletes a namespace with 100 Tasks within 10 s":        deletesNamespace,
 		"announces the deletion of a Task that somebody holds":  announcesDeletionOnce,
 		"runs again in one process and leaves nothing behind":   leavesNothingBehind,
+		"takes turns with another replica":                      takesTurns,
 		"prints Events with their times":                        printsEvents,
 		"lets a Task go whatever the schema and webhooks say":   letsInvalidTasksGo,
 		"recreated Tasks share no Events with the earlier ones": keepsUIDsApart,

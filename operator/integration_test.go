@@ -189,8 +189,9 @@ func (e *environment) expectReasons(t *testing.T, task *taskv1.Task, want ...str
 
 // traffic counts what a controller sends, and can make some of it fail.
 type traffic struct {
-	writes atomic.Int64
-	fail   func(*http.Request) error // nil: nothing fails
+	writes     atomic.Int64
+	taskWrites atomic.Int64              // all but those for the election of a leader
+	fail       func(*http.Request) error // nil: nothing fails
 }
 
 func (tr *traffic) wrap(next http.RoundTripper) http.RoundTripper {
@@ -205,6 +206,9 @@ type countingTransport struct {
 func (c *countingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
 		c.traffic.writes.Add(1)
+		if !strings.Contains(request.URL.Path, "/namespaces/taskctl-system/") {
+			c.traffic.taskWrites.Add(1)
+		}
 	}
 	if c.traffic.fail != nil {
 		if err := c.traffic.fail(request); err != nil {
