@@ -90,7 +90,8 @@ func (a sqliteAudit) rows(ctx context.Context) ([]auditRow, error) {
 	return all, rows.Err()
 }
 
-// postgresAudit is that of a PostgreSQL database.
+// postgresAudit is that of a PostgreSQL database; the store's own tables are in
+// the schema taskctl, where it suffers no others.
 type postgresAudit struct{ dsn string }
 
 func (a postgresAudit) install(ctx context.Context) error {
@@ -105,27 +106,27 @@ func (a postgresAudit) install(ctx context.Context) error {
 			deleted BOOLEAN NOT NULL DEFAULT false, lease BIGINT NOT NULL DEFAULT 0, key BYTEA, value BYTEA
 		);
 		CREATE FUNCTION audit_version() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
-			INSERT INTO audit (kind, number, deleted, lease, key, value)
+			INSERT INTO public.audit (kind, number, deleted, lease, key, value)
 			VALUES ('version', NEW.rev, NEW.deleted::int <> 0, NEW.lease, NEW.key, NEW.value);
 			RETURN NULL;
 		END $body$;
 		CREATE FUNCTION audit_batch() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
-			INSERT INTO audit (kind, number) VALUES ('batch', NEW.last_rev);
-			INSERT INTO audit (kind, number) SELECT 'floor', NEW.floor - 1 WHERE NEW.floor <> OLD.floor;
+			INSERT INTO public.audit (kind, number) VALUES ('batch', NEW.last_rev);
+			INSERT INTO public.audit (kind, number) SELECT 'floor', NEW.floor - 1 WHERE NEW.floor <> OLD.floor;
 			RETURN NULL;
 		END $body$;
 		CREATE FUNCTION audit_grant() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
-			INSERT INTO audit (kind, number) VALUES ('grant', NEW.id);
+			INSERT INTO public.audit (kind, number) VALUES ('grant', NEW.id);
 			RETURN NULL;
 		END $body$;
 		CREATE FUNCTION audit_revoke() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
-			INSERT INTO audit (kind, number) VALUES ('revoke', OLD.id);
+			INSERT INTO public.audit (kind, number) VALUES ('revoke', OLD.id);
 			RETURN NULL;
 		END $body$;
-		CREATE TRIGGER audit_versions AFTER INSERT ON versions FOR EACH ROW EXECUTE FUNCTION audit_version();
-		CREATE TRIGGER audit_batch AFTER UPDATE ON meta FOR EACH ROW EXECUTE FUNCTION audit_batch();
-		CREATE TRIGGER audit_grant AFTER INSERT ON leases FOR EACH ROW EXECUTE FUNCTION audit_grant();
-		CREATE TRIGGER audit_revoke AFTER DELETE ON leases FOR EACH ROW EXECUTE FUNCTION audit_revoke();`, "\t", " "))
+		CREATE TRIGGER audit_versions AFTER INSERT ON taskctl.versions FOR EACH ROW EXECUTE FUNCTION audit_version();
+		CREATE TRIGGER audit_batch AFTER UPDATE ON taskctl.meta FOR EACH ROW EXECUTE FUNCTION audit_batch();
+		CREATE TRIGGER audit_grant AFTER INSERT ON taskctl.leases FOR EACH ROW EXECUTE FUNCTION audit_grant();
+		CREATE TRIGGER audit_revoke AFTER DELETE ON taskctl.leases FOR EACH ROW EXECUTE FUNCTION audit_revoke();`, "\t", " "))
 	return err
 }
 

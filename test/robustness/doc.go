@@ -10,6 +10,7 @@
 //
 //	TASKCTL_BIN              the program to test; without it, it is built
 //	TASKCTL_TEST_SEED        repeats a run's traffic and kills
-//	TASKCTL_TEST_KILLS       how often the process is killed for each kind of traffic (2)
-//	TASKCTL_TEST_POSTGRES    DSN of a PostgreSQL server to test with
+//	TASKCTL_TEST_KILLS       how often something is killed for each kind of traffic (2)
+//
+// PostgreSQL is tested with a server of the test's own, made by initdb.
 package robustness

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // program is the path of taskctl, built at most once in a test process.
@@ -99,18 +98,8 @@ func (p *process) kill() {
 	p.cmd = nil
 }
 
-// killAndRestart does so until count is reached, at random moments.
-func (p *process) killAndRestart(ctx context.Context, count int, pause func() time.Duration) error {
-	for range count {
-		select {
-		case <-time.After(pause()):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		p.kill()
-		if err := p.start(ctx); err != nil {
-			return fmt.Errorf("start after a kill: %w", err)
-		}
-	}
-	return nil
+// restart kills the process and starts it again over what it left.
+func (p *process) restart(ctx context.Context) error {
+	p.kill()
+	return p.start(ctx)
 }

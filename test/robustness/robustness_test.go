@@ -45,26 +45,30 @@ func TestMain(m *testing.M) {
 }
 
 func TestSQLiteKeepsEtcdsPromisesWhileItIsKilled(t *testing.T) {
-	testProfiles(t, func(t *testing.T, dataDir string) (spec string, history audit) {
-		return "sqlite", sqliteAudit{dataDir}
+	testProfiles(t, func(t *testing.T, dataDir string) database {
+		return database{spec: "sqlite", audit: sqliteAudit{dataDir}}
 	})
 }
 
 func TestPostgresKeepsEtcdsPromisesWhileItIsKilled(t *testing.T) {
-	dsn := os.Getenv("TASKCTL_TEST_POSTGRES")
-	if dsn == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("TASKCTL_TEST_POSTGRES is not set: CI must have a PostgreSQL server")
-		}
-		t.Skip("TASKCTL_TEST_POSTGRES is not set: no PostgreSQL server to test with")
-	}
-	testProfiles(t, func(t *testing.T, _ string) (spec string, history audit) {
-		database := emptyDatabase(t, dsn)
-		return database, postgresAudit{database}
+	testProfiles(t, func(t *testing.T, _ string) database {
+		server := newPostgresServer(t)
+		return database{spec: server.dsn(), audit: postgresAudit{server.dsn()}, kill: func(ctx context.Context) error {
+			server.kill()
+			return server.start(ctx)
+		}}
 	})
 }
 
-func testProfiles(t *testing.T, database func(t *testing.T, dataDir string) (spec string, history audit)) {
+// database is an empty one to test with. kill, where it is set, kills its
+// server and starts it again.
+type database struct {
+	spec  string
+	audit audit
+	kill  func(context.Context) error
+}
+
+func testProfiles(t *testing.T, newDatabase func(t *testing.T, dataDir string) database) {
 	seed := seedFromEnvironment(t)
 	kills := killsFromEnvironment(t)
 	for i, profile := range profiles {
@@ -75,8 +79,7 @@ func testProfiles(t *testing.T, database func(t *testing.T, dataDir string) (spe
 				runSeed := seed + int64(round*len(profiles)+i)
 				rand.Seed(runSeed) //nolint:staticcheck // see go.mod
 				dataDir := t.TempDir()
-				spec, history := database(t, dataDir)
-				testProfile(t, dataDir, spec, history, profile.traffic, traffic.Profile{
+				testProfile(t, dataDir, newDatabase(t, dataDir), profile.traffic, traffic.Profile{
 					KeyValue: profile.rate, Watch: &traffic.WatchDefault, Compaction: &traffic.CompactionDefault,
 				}, rand.New(rand.NewSource(runSeed)))
 			})
@@ -84,13 +87,13 @@ func testProfiles(t *testing.T, database func(t *testing.T, dataDir string) (spe
 	}
 }
 
-func testProfile(t *testing.T, dataDir, spec string, history audit, kind traffic.Traffic, profile traffic.Profile, random *rand.Rand) {
-	server := newProcess(t, dataDir, spec)
+func testProfile(t *testing.T, dataDir string, db database, kind traffic.Traffic, profile traffic.Profile, random *rand.Rand) {
+	server := newProcess(t, dataDir, db.spec)
 	if err := server.start(t.Context()); err != nil { // makes the tables
 		t.Fatal(err)
 	}
 	server.kill()
-	if err := history.install(t.Context()); err != nil {
+	if err := db.audit.install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.start(t.Context()); err != nil {
@@ -103,11 +106,21 @@ func testProfile(t *testing.T, dataDir, spec string, history audit, kind traffic
 		if err := awaitWrites(ctx, server.url, 200); err != nil {
 			return err
 		}
-		err := server.killAndRestart(ctx, killsPerStore, func() time.Duration {
-			return 200*time.Millisecond + time.Duration(random.Int63n(int64(time.Second)))
-		})
-		if err != nil {
-			return err
+		for range killsPerStore {
+			pause := 200*time.Millisecond + time.Duration(random.Int63n(int64(time.Second)))
+			atDatabase := db.kill != nil && random.Intn(2) == 0
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			kill := server.restart
+			if atDatabase {
+				kill = db.kill
+			}
+			if err := kill(ctx); err != nil {
+				return fmt.Errorf("kill and start again: %w", err)
+			}
 		}
 		return awaitWrites(ctx, server.url, 200)
 	})
@@ -116,7 +129,7 @@ func testProfile(t *testing.T, dataDir, spec string, history audit, kind traffic
 	}
 	checkTraffic(t, reports, time.Since(begin))
 	server.kill()
-	check(t, lg, dataDir, history, reports, kind.ExpectUniqueRevision())
+	check(t, lg, dataDir, db.audit, reports, kind.ExpectUniqueRevision())
 }
 
 // check has the validators judge, and keeps what they judged when they object.
