@@ -143,7 +143,8 @@ func check(t *testing.T, lg *zap.Logger, dataDir string, history audit, reports 
 	if err != nil {
 		t.Fatalf("what was stored: %v", err)
 	}
-	t.Logf("%d changes and compactions were stored", len(persisted))
+	reports, refused := withoutRefused(reports)
+	t.Logf("%d changes and compactions were stored, %d requests were refused", len(persisted), refused)
 	result := validate.ValidateAndReturnVisualize(lg, validate.Config{ExpectRevisionUnique: unique}, reports, persisted, 5*time.Minute)
 	if err := result.Error(); err != nil {
 		t.Errorf("%v", err)
