@@ -24,6 +24,10 @@ type checkpointer struct {
 	frames  atomic.Int64 // in the WAL at the last checkpoint
 	failed  atomic.Pointer[error]
 
+	// running is held during a checkpoint: SQLite refuses a second one at once,
+	// and does not wait for the first whatever its busy timeout is.
+	running sync.Mutex
+
 	wake chan struct{}
 	stop chan struct{}
 	done sync.WaitGroup
@@ -48,7 +52,9 @@ func (p *checkpointer) run() {
 			return
 		case <-p.wake:
 		}
+		p.running.Lock()
 		row, err := p.conn.integers("PRAGMA wal_checkpoint(PASSIVE)")
+		p.running.Unlock()
 		if err != nil {
 			err = fmt.Errorf("checkpoint: %w", err)
 			p.failed.Store(&err)
@@ -81,17 +87,39 @@ func (p *checkpointer) nudge() {
 
 func (p *checkpointer) overdue() bool { return p.frames.Load() >= truncateFrames }
 
-// truncate checkpoints everything and empties the WAL, on the writer's
-// connection. Readers that are in its way make it try again later.
-func (p *checkpointer) truncate(writer *conn) error {
+// tryTruncate checkpoints everything and empties the WAL, on the writer's
+// connection. What is in its way makes it try again later.
+func (p *checkpointer) tryTruncate(writer *conn) error {
+	if !p.running.TryLock() {
+		return nil
+	}
+	defer p.running.Unlock()
 	if err := writer.exec("PRAGMA busy_timeout = 20"); err != nil {
 		return err
 	}
-	row, err := writer.integers("PRAGMA wal_checkpoint(TRUNCATE)")
-	if err == nil && row[0] == 0 {
-		p.frames.Store(0)
-	}
+	_, err := p.empty(writer)
 	return errors.Join(err, writer.exec("PRAGMA busy_timeout = 5000"))
+}
+
+// truncate is tryTruncate, but waits for what is in its way: five seconds for
+// readers.
+func (p *checkpointer) truncate(writer *conn) error {
+	p.running.Lock()
+	defer p.running.Unlock()
+	emptied, err := p.empty(writer)
+	if err == nil && !emptied {
+		err = errors.New("readers of old rows kept the write-ahead log from being emptied; try again when they have ended")
+	}
+	return err
+}
+
+func (p *checkpointer) empty(writer *conn) (emptied bool, err error) {
+	row, err := writer.integers("PRAGMA wal_checkpoint(TRUNCATE)")
+	if err != nil || row[0] != 0 {
+		return false, err
+	}
+	p.frames.Store(0)
+	return true, nil
 }
 
 func (p *checkpointer) close() error {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"os"
 
@@ -43,7 +42,7 @@ func (s *session) Size(ctx context.Context) (backend.Size, error) {
 // small, and gives some of the free pages back to the file system.
 func (s *session) Maintain(context.Context) (bool, error) {
 	if s.checkpoint.overdue() {
-		return false, s.checkpoint.truncate(s.writer)
+		return false, s.checkpoint.tryTruncate(s.writer)
 	}
 	free, err := s.writer.integers("PRAGMA freelist_count")
 	if err != nil {
@@ -66,5 +65,8 @@ func (s *session) Defragment(context.Context) error {
 	if err := s.writer.exec("VACUUM"); err != nil {
 		return fmt.Errorf("vacuum %s: %w", s.path, err)
 	}
-	return errors.Join(s.checkpoint.truncate(s.writer))
+	if err := s.checkpoint.truncate(s.writer); err != nil {
+		return fmt.Errorf("shorten %s after its vacuum: %w", s.path, err)
+	}
+	return nil
 }
