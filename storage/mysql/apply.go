@@ -144,7 +144,7 @@ func (w *writer) integers(numbers ...int64) {
 func (s *session) write(batch *backend.Batch) *writer {
 	w := &writer{limit: int(min(s.server.maxPacket-statementText, chunkBytes))}
 	w.room(statementText)
-	w.counts = append(w.counts, anyCount, anyCount)
+	w.counts = append(w.counts, anyCount, anyCount, anyCount) // beginResults
 	w.raw(begin)
 	// The server itself compares epoch and last ID: a session whose time is
 	// over, or whose memory is not what is stored, gives the row the number of

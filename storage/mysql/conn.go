@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	// The isolation level is for the next transaction only.
-	begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; "
+	// begin first ends what a lone statement may have begun: with autocommit
+	// off each of them begins a transaction. The isolation level is for the
+	// next transaction only.
+	begin = rollback + "; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; "
 	// Whatever completion_type is.
 	commit   = "COMMIT AND NO CHAIN NO RELEASE"
 	rollback = "ROLLBACK AND NO CHAIN NO RELEASE"
 
-	beginResults = 2 // results of begin
+	beginResults = 3 // results of begin
 )
 
 // conn is one connection of the driver, used by one goroutine at a time.

@@ -112,7 +112,7 @@ func (d *Database) checkPrivileges(ctx context.Context, c *conn) error {
 	const probe = begin +
 		"UPDATE meta SET beats = beats WHERE one = -1; " +
 		"INSERT INTO versions SELECT * FROM versions WHERE id = -1; DELETE FROM versions WHERE id = -1; " +
-		"REPLACE INTO leases SELECT * FROM leases WHERE FALSE; DELETE FROM leases WHERE id = 0 AND ttl = -1; " +
+		"INSERT INTO leases SELECT * FROM leases WHERE id = 0 AND ttl = -1; DELETE FROM leases WHERE id = 0 AND ttl = -1; " +
 		rollback
 	if _, err := c.exec(ctx, probe, nil); err != nil {
 		c.rollback(ctx)

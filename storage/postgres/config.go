@@ -72,7 +72,7 @@ func (c *Config) parse() (*pgconn.Config, string, error) {
 	}
 	parsed, err := pgconn.ParseConfig(c.DSN)
 	if err != nil {
-		return nil, "", errors.Join(errDSN, badParameter(address))
+		return nil, "", fmt.Errorf("%w%s", errDSN, parameters(address))
 	}
 	if strings.Trim(address.Path, "/") == "" && address.Query().Get("dbname") == "" {
 		return nil, "", fmt.Errorf("the PostgreSQL address names no database; add it: postgres://%s/DATABASE", address.Host)
@@ -103,9 +103,9 @@ func (c *Config) parse() (*pgconn.Config, string, error) {
 	return parsed, schema, nil
 }
 
-// badParameter names the parameters that the driver itself reads, as a hint:
-// their values hold no secret.
-func badParameter(address *url.URL) error {
+// parameters names those that the driver itself reads, as a hint: their values
+// hold no secret.
+func parameters(address *url.URL) string {
 	var named []string
 	for _, name := range []string{"sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "target_session_attrs"} {
 		if value := address.Query().Get(name); value != "" {
@@ -113,9 +113,9 @@ func badParameter(address *url.URL) error {
 		}
 	}
 	if named == nil {
-		return nil
+		return ""
 	}
-	return fmt.Errorf("check %s", strings.Join(named, ", "))
+	return "; check " + strings.Join(named, ", ")
 }
 
 // quoteIdentifier makes a name safe to stand in SQL.

@@ -32,10 +32,18 @@ func PostgresServer(t testing.TB) string {
 // names a schema that does not exist yet and that goes with the test.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	shared := PostgresServer(t)
+	return NewPostgresSchema(t, PostgresServer(t))
+}
+
+// NewPostgresSchema returns the DSN with the name of a schema that does not
+// exist yet and that goes with the test.
+func NewPostgresSchema(t testing.TB, dsn string) string {
+	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text()[:12])
-	t.Cleanup(func() { ExecPostgres(t, shared, "DROP SCHEMA IF EXISTS "+name+" CASCADE") })
-	address, err := url.Parse(shared)
+	t.Cleanup(func() {
+		ExecPostgres(t, dsn, "BEGIN READ WRITE; DROP SCHEMA IF EXISTS "+name+" CASCADE; COMMIT")
+	})
+	address, err := url.Parse(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -66,7 +67,7 @@ func (p *Pool[C]) Do(ctx context.Context, fn func(ctx context.Context, c C, fres
 // explain names the closed pool as the cause of what it interrupted.
 func (p *Pool[C]) explain(err error) error {
 	if err != nil && p.ended.Err() != nil {
-		return errors.Join(ErrClosed, err)
+		return fmt.Errorf("%w (%w)", ErrClosed, err)
 	}
 	return err
 }
