@@ -103,12 +103,12 @@ func readWithout(list string, options *supervisor.Options) error {
 		if name == "" || slices.Contains(options.Without, name) {
 			continue
 		}
-		if !slices.Contains(supervisor.Removable(), name) {
-			return usageError("the component %q can't be left out; --without takes %s", name, strings.Join(supervisor.Removable(), ", "))
-		}
 		options.Without = append(options.Without, name)
 	}
 	slices.Sort(options.Without)
+	if err := supervisor.CheckWithout(options.Without); err != nil {
+		return usageError("%w; see --without", err)
+	}
 	return nil
 }
 

@@ -254,6 +254,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		want    string
 	}{
 		"a component that can't be left out": {Options{Without: []string{Storage}}, `"storage" can't be left out`},
+		"parts without what they work on":    {Options{Without: []string{Manifests}}, `"operator" works on what "manifests" installs`},
 		"an unknown storage":                 {Options{Storage: "oracle://u:s3cret@h"}, `the storage "oracle" is not known`},
 		"a storage that doesn't parse":       {Options{Storage: "postgres://u:s3cret@h:port/db"}, "doesn't parse"},
 		"a flag of ours":                     {Options{APIServerArgs: map[string][]string{"etcd-servers": {"x"}}}, "etcd-servers"},

@@ -28,8 +28,30 @@ func Components() []string {
 	return []string{Certificates, Storage, APIServer, Cleanup, ControllerManager, Manifests, Operator, Webhooks, Aggregator, Registration}
 }
 
-// Removable are the components that may be left out.
-func Removable() []string { return []string{Operator, Webhooks, Aggregator, Registration} }
+// Removable are the components that may be left out. What is left without all
+// of them is a bare API server on its store.
+func Removable() []string {
+	return []string{ControllerManager, Manifests, Operator, Webhooks, Aggregator, Registration}
+}
+
+// CheckWithout refuses a set of components that can't be left out, or not
+// without others.
+func CheckWithout(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(Removable(), name) {
+			return fmt.Errorf("the component %q can't be left out; these can: %s", name, strings.Join(Removable(), ", "))
+		}
+	}
+	if !slices.Contains(names, Manifests) {
+		return nil
+	}
+	for _, name := range []string{Operator, Webhooks, Aggregator, Registration} {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("the component %q works on what %q installs: leave it out too, or neither", name, Manifests)
+		}
+	}
+	return nil
+}
 
 // Options describe one run of an appliance.
 type Options struct {
@@ -66,10 +88,8 @@ type Options struct {
 }
 
 func (o Options) check() error {
-	for _, name := range o.Without {
-		if !slices.Contains(Removable(), name) {
-			return fmt.Errorf("the component %q can't be left out; these can: %s", name, strings.Join(Removable(), ", "))
-		}
+	if err := CheckWithout(o.Without); err != nil {
+		return err
 	}
 	return CheckStorage(o.Storage)
 }
