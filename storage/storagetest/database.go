@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,27 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 )
+
+// Variables that name the database servers to test with, by DSN.
+const (
+	PostgresVariable = "TASKCTL_TEST_POSTGRES"
+	MySQLVariable    = "TASKCTL_TEST_MYSQL"
+)
+
+// ServerDSN is the DSN that a variable has. Without one the test is skipped,
+// and fails in CI.
+func ServerDSN(tb testing.TB, variable string) string {
+	tb.Helper()
+	dsn := os.Getenv(variable)
+	switch {
+	case dsn != "":
+	case os.Getenv("CI") == "true":
+		tb.Fatalf("%s is not set: CI must have this server", variable)
+	default:
+		tb.Skipf("%s is not set: no server to test with", variable)
+	}
+	return dsn
+}
 
 // EmptyDatabase makes a database with a name of its own on the server of a
 // postgres:// or mysql:// DSN, drops it when the test ends, and returns its DSN.

@@ -51,6 +51,20 @@ func etcdTarget(t *testing.T, name string) storagetest.Target {
 	}
 }
 
+// TestServersAnswerAsEtcdDoes does the same on database servers.
+func TestServersAnswerAsEtcdDoes(t *testing.T) {
+	for name, variable := range map[string]string{
+		"postgres": storagetest.PostgresVariable,
+		"mysql":    storagetest.MySQLVariable,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dsn := storagetest.ServerDSN(t, variable)
+			target := storeTarget(t, name, storagetest.EmptyDatabase(t, dsn))
+			storagetest.Differential(t, storagetest.Seed(t), 1500, etcdTarget(t, "etcd"), target)
+		})
+	}
+}
+
 // TestDifferentialFindsNoDifferenceBetweenTwoEtcds shows that what the
 // differential test compares is determined: etcd against itself passes.
 func TestDifferentialFindsNoDifferenceBetweenTwoEtcds(t *testing.T) {

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -12,31 +11,29 @@ import (
 
 // backend starts an endpoint over an empty store.
 type backend struct {
-	name  string
-	start func(t *testing.T, progressInterval time.Duration) (endpoint string)
+	name string
+	// server is the variable that names its database server, "" without one.
+	server string
+	start  func(t *testing.T, progressInterval time.Duration) (endpoint string)
 }
 
-// backends are those that can be tested here, and a real etcd, which shows that
-// the suite is set up as it wants to be.
-func backends(t *testing.T) []backend {
-	t.Helper()
-	all := []backend{
-		{"etcd", startEtcd},
-		{"sqlite", startStore(func(*testing.T) string { return "sqlite" })},
+// backends are the databases, and a real etcd, which shows that the suite is
+// set up as it wants to be.
+func backends() []backend {
+	return []backend{
+		{name: "etcd", start: startEtcd},
+		{name: "sqlite", start: startStore(func(*testing.T) string { return "sqlite" })},
+		{name: "postgres", server: storagetest.PostgresVariable, start: startStore(onServer(storagetest.PostgresVariable))},
+		{name: "mysql", server: storagetest.MySQLVariable, start: startStore(onServer(storagetest.MySQLVariable))},
 	}
-	for name, variable := range map[string]string{
-		"postgres": "TASKCTL_TEST_POSTGRES",
-		"mysql":    "TASKCTL_TEST_MYSQL",
-	} {
-		if dsn := os.Getenv(variable); dsn != "" {
-			all = append(all, backend{name, startStore(func(t *testing.T) string {
-				return storagetest.EmptyDatabase(t, dsn)
-			})})
-		} else {
-			t.Logf("%s is not tested: %s is not set", name, variable)
-		}
+}
+
+// onServer makes an empty database on the server that a variable names.
+func onServer(variable string) func(*testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		return storagetest.EmptyDatabase(t, storagetest.ServerDSN(t, variable))
 	}
-	return all
 }
 
 func startEtcd(t *testing.T, interval time.Duration) string {

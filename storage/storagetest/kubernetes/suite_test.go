@@ -4,14 +4,15 @@ import (
 	"testing"
 	"time"
 
-	storagetesting "k8s.io/apiserver/pkg/storage/testing"
-
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
+	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+
+	"github.com/taskctl-dev/taskctl/storage/storagetest"
 )
 
 // suiteTest runs one function of the suite on an empty store of a backend.
@@ -20,8 +21,11 @@ type suiteTest func(t *testing.T, backend backend)
 // TestKubernetesStorageSuite runs every function of the suite on every backend.
 func TestKubernetesStorageSuite(t *testing.T) {
 	tests := suiteTests()
-	for _, backend := range backends(t) {
+	for _, backend := range backends() {
 		t.Run(backend.name, func(t *testing.T) {
+			if backend.server != "" {
+				storagetest.ServerDSN(t, backend.server) // skips all of it without one
+			}
 			for _, name := range suiteFunctions(t) {
 				test, ok := tests[name]
 				if !ok {
