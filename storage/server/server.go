@@ -46,7 +46,6 @@ func New(store Store, options Options) *Server {
 		grpc.InitialConnWindowSize(4<<20),
 		grpc.ReadBufferSize(64<<10),
 		grpc.WriteBufferSize(64<<10),
-		grpc.SharedWriteBuffer(true),
 		// Goroutines that are kept have grown their stacks already, which is
 		// a tenth of a write's time in a profile; more are made when all wait.
 		grpc.NumStreamWorkers(64),
