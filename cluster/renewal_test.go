@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/generic"
 
 	"github.com/taskctl-dev/taskctl/cluster/embedded"
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
@@ -30,7 +31,14 @@ func TestCertificatesAreRenewedWithoutAnInterruption(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := &etcd.Server{Dir: filepath.Join(dir, "etcd"), Socket: filepath.Join(dir, "s")}
-	server := &embedded.APIServer{Listener: listener, Storage: store.Endpoint(), PKI: identities}
+	decorated := false
+	server := &embedded.APIServer{
+		Listener: listener, Storage: store.Endpoint(), PKI: identities,
+		WrapCustomResourceStorage: func(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+			decorated = true
+			return getter
+		},
+	}
 	group, err := lifecycle.New([]lifecycle.Component{
 		{Name: "certificates", Run: identities.Run},
 		{Name: "storage", Run: store.Run},
@@ -49,6 +57,10 @@ func TestCertificatesAreRenewedWithoutAnInterruption(t *testing.T) {
 	case <-ready:
 	case err := <-done:
 		t.Fatal(err)
+	}
+
+	if !decorated {
+		t.Error("the storage of custom resources was not handed to its decorator")
 	}
 
 	renewed := make(chan string, 100)
