@@ -52,3 +52,8 @@ func TestHostileDefaults(t *testing.T) {
 		return opener(dbserver.NewMySQLDatabase(t, server.DSN))
 	}})
 }
+
+func TestEngineSurvivesCrashes(t *testing.T) {
+	server := dbserver.StartMariaDB(t)
+	backendtest.RunEngine(t, server, opener(server.DSN))
+}

@@ -80,3 +80,8 @@ func TestCanceledWaitForStandby(t *testing.T) {
 		t.Errorf("the batch is not there: last ID %d", last)
 	}
 }
+
+func TestEngineSurvivesCrashes(t *testing.T) {
+	server := dbserver.StartPostgres(t)
+	backendtest.RunEngine(t, server, opener(server.DSN))
+}
