@@ -42,6 +42,7 @@ func Differential(tb testing.TB, seed uint64, operations int, left, right Target
 		gen:   &generator{random: rand.New(rand.NewPCG(seed, 1)), revision: 1},
 	}
 	defer d.closeWatches()
+	defer d.holdStreams()()
 	for d.done = 0; d.done < operations && !tb.Failed(); d.done++ {
 		d.step()
 	}

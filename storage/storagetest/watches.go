@@ -147,8 +147,25 @@ func (d *differential) openWatch() {
 	d.watches = append(d.watches, pair)
 }
 
-func groupContext(group int) context.Context {
-	return metadata.AppendToOutgoingContext(context.Background(), "group", strconv.Itoa(group))
+// holdStreams keeps one watch of a key that is never written open on every
+// stream, until the function that it returns is called. The client closes a
+// stream without watches, and a watch that reaches etcd while its stream is
+// being closed is refused with "watcher range is empty", whatever its range is
+// (server/storage/mvcc, watchStream.Watch).
+func (d *differential) holdStreams() (release func()) {
+	ctx, release := context.WithCancel(context.Background())
+	for group := range watchGroups {
+		for _, s := range []*side{d.left, d.right} {
+			newWatchRecord(s.client.Watch(withGroup(ctx, group), "never written"))
+		}
+	}
+	return release
+}
+
+func groupContext(group int) context.Context { return withGroup(context.Background(), group) }
+
+func withGroup(ctx context.Context, group int) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "group", strconv.Itoa(group))
 }
 
 // closeWatch compares one watch for the last time and cancels it.
