@@ -31,7 +31,7 @@ func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 	all := []lifecycle.Component{
 		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: limit, StopTimeout: 2 * second},
 		{Name: Storage, Run: backend.Run, StartTimeout: limit, StopTimeout: 5 * second},
-		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 10 * second},
+		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 20 * second},
 		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: limit, StopTimeout: 5 * second},
 		{Name: Cleanup, Needs: []string{APIServer}, Run: once(a.cleanup(admin)), StartTimeout: limit, StopTimeout: 2 * second},
 		{Name: Manifests, Needs: []string{Cleanup}, Run: once(a.applyManifests(admin)), StartTimeout: limit, StopTimeout: 2 * second},

@@ -25,8 +25,8 @@ func TestAStoreStartsWithoutABackendAndNeverGivesARevisionTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, store, "a1", "v")         // 2
-	last := put(t, store, "b1", "v") // 3
+	put(t, store, "a1", "v") // 2
+	put(t, store, "b1", "v") // 3
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,8 @@ func TestAStoreStartsWithoutABackendAndNeverGivesARevisionTwice(t *testing.T) {
 	if store, err = open(); err != nil {
 		t.Fatal(err)
 	}
-	if last = put(t, store, "b1", "w"); last != 4 {
+	last := put(t, store, "b1", "w")
+	if last != 4 {
 		t.Fatalf("the first write after a restart is at %d, want 4", last)
 	}
 	if err := store.Close(); err != nil {

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -362,15 +361,4 @@ func (q *sequencer) extend(lane int, until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lanes[lane].ownedUntil = until
-}
-
-// pendingOf copies the revisions that are pending on a lane.
-func (q *sequencer) pendingOf(lane int) []int64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var revs []int64
-	for _, p := range q.lanes[lane].pending {
-		revs = append(revs, p.rev)
-	}
-	return slices.Clip(revs)
 }
