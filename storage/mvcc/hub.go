@@ -3,6 +3,7 @@ package mvcc
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
@@ -41,7 +42,7 @@ type hubLane struct {
 	told int64 // the newest revision that synced watchers were told about
 	// previous counts watchers that want previous values: writers then keep
 	// them at hand.
-	previous int
+	previous atomic.Int64
 }
 
 func newHub(q *sequencer, options *Options) *hub {
@@ -241,9 +242,7 @@ func (h *hub) since(lane int, rev int64) (tree, []*event, bool) {
 
 // wantsPrevious says whether some watcher of the lane wants previous values.
 func (h *hub) wantsPrevious(lane int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lanes[lane].previous > 0
+	return h.lanes[lane].previous.Load() > 0
 }
 
 // restart makes the lane's ring begin at rev, after events that nobody was

@@ -15,7 +15,7 @@ const readRetries = 20
 // Range answers one range.
 func (s *Store) Range(ctx context.Context, r *pb.RangeRequest) (response *pb.RangeResponse, err error) {
 	started := time.Now()
-	defer func() { s.metrics.operation("range", stringOf(r.Key), started, err) }()
+	defer func() { s.metrics.ranges.observe(started, r.Key, err) }()
 	sp := spanOf(r.Key, r.RangeEnd)
 	err = s.read(ctx, []span{sp}, r.Revision, func(v view, sn *snapshot) error {
 		response, err = sn.rangeOf(ctx, r)
@@ -70,7 +70,7 @@ func (s *Store) lanesFor(spans []span) ([]int, []span) {
 	seen := make([]bool, len(s.shards))
 	all := spans[:len(spans):len(spans)]
 	for _, sp := range spans {
-		if sp.point() {
+		if sp.single {
 			all = append(all, span{from: sp.from + "/", end: sp.from + "0"})
 		}
 	}
@@ -93,8 +93,8 @@ var onlyLane = []int{0}
 // Txn runs one transaction.
 func (s *Store) Txn(ctx context.Context, r *pb.TxnRequest) (response *pb.TxnResponse, err error) {
 	started := time.Now()
-	keys := keysOfTxn(r, nil)
-	defer func() { s.metrics.operation("txn", keys.first(), started, err) }()
+	defer func() { s.metrics.txns.observe(started, firstKey(r), err) }()
+	keys := s.keysOf(r)
 	if readOnly(r) {
 		err = s.read(ctx, keys.spans, 0, func(_ view, sn *snapshot) error {
 			response, err = sn.txn(ctx, r)
@@ -141,45 +141,4 @@ func (s *Store) oneLane(spans []span) (int, error) {
 		}
 	}
 	return max(lane, 0), nil
-}
-
-// txnKeys is what a transaction touches.
-type txnKeys struct {
-	spans []span
-	bytes int // of what it stores
-}
-
-func (k *txnKeys) first() string {
-	if len(k.spans) == 0 {
-		return ""
-	}
-	return k.spans[0].from
-}
-
-// keysOfTxn collects compares and operations of both branches.
-func keysOfTxn(r *pb.TxnRequest, k *txnKeys) *txnKeys {
-	if k == nil {
-		k = &txnKeys{}
-	}
-	for _, c := range r.Compare {
-		k.spans = append(k.spans, spanOf(c.Key, c.RangeEnd))
-	}
-	for _, ops := range [2][]*pb.RequestOp{r.Success, r.Failure} {
-		for _, op := range ops {
-			switch request := op.Request.(type) {
-			case *pb.RequestOp_RequestRange:
-				k.spans = append(k.spans, spanOf(request.RequestRange.GetKey(), request.RequestRange.GetRangeEnd()))
-			case *pb.RequestOp_RequestPut:
-				k.spans = append(k.spans, pointSpan(string(request.RequestPut.GetKey())))
-				k.bytes += len(request.RequestPut.GetKey()) + len(request.RequestPut.GetValue())
-			case *pb.RequestOp_RequestDeleteRange:
-				k.spans = append(k.spans, spanOf(request.RequestDeleteRange.GetKey(), request.RequestDeleteRange.GetRangeEnd()))
-			case *pb.RequestOp_RequestTxn:
-				if request.RequestTxn != nil {
-					keysOfTxn(request.RequestTxn, k)
-				}
-			}
-		}
-	}
-	return k
 }

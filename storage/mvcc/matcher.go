@@ -20,7 +20,7 @@ type watcherSet map[*watcher]struct{}
 
 // prefixOf returns the prefix that the span is, if it is one.
 func prefixOf(s span) (string, bool) {
-	if s.open || len(s.end) == 0 {
+	if s.single || s.open || len(s.end) == 0 {
 		return "", false
 	}
 	last := len(s.end) - 1
@@ -33,7 +33,7 @@ func prefixOf(s span) (string, bool) {
 }
 
 func (m *matcher) add(w *watcher) {
-	if w.span.point() {
+	if w.span.single {
 		if m.points == nil {
 			m.points = map[string]watcherSet{}
 		}
@@ -61,7 +61,7 @@ func (m *matcher) add(w *watcher) {
 func byLength(p prefixLength, length int) int { return p.length - length }
 
 func (m *matcher) remove(w *watcher) {
-	if w.span.point() {
+	if w.span.single {
 		removeFrom(m.points, w.span.from, w)
 		return
 	}

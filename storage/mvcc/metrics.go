@@ -20,7 +20,9 @@ type metrics struct {
 	recoveries *prometheus.CounterVec
 	lost       *prometheus.CounterVec
 	state      *stateCollector
-	registered []prometheus.Collector
+	// ranges and txns are the operations that are counted.
+	ranges, txns *operationMetrics
+	registered   []prometheus.Collector
 }
 
 // shardMetrics are those of one backend.
@@ -36,7 +38,7 @@ func newMetrics(s *Store) *metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, []string{"backend"})
 	}
-	return &metrics{
+	m := &metrics{
 		store: s,
 		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "operation_seconds",
@@ -58,6 +60,8 @@ func newMetrics(s *Store) *metrics {
 		lost:       counter("lost_writes_total", "Times that the database came back without acknowledged writes."),
 		state:      newStateCollector(s),
 	}
+	m.ranges, m.txns = m.operation("range"), m.operation("txn")
+	return m
 }
 
 func (m *metrics) shard(b Backend) *shardMetrics {
@@ -91,17 +95,31 @@ func (m *metrics) unregister(registry prometheus.Registerer) {
 	}
 }
 
-// operation counts a request and logs it if it was slow: its key, never its
-// value.
-func (m *metrics) operation(name, key string, started time.Time, err error) {
-	took := time.Since(started)
-	result := "ok"
-	if err != nil {
-		result = "error"
+// operationMetrics are those of one kind of request.
+type operationMetrics struct {
+	name       string
+	store      *Store
+	ok, failed prometheus.Observer
+}
+
+func (m *metrics) operation(name string) *operationMetrics {
+	return &operationMetrics{
+		name: name, store: m.store,
+		ok: m.operations.WithLabelValues(name, "ok"), failed: m.operations.WithLabelValues(name, "error"),
 	}
-	m.operations.WithLabelValues(name, result).Observe(took.Seconds())
+}
+
+// observe counts a request and logs it if it was slow: its key, never its
+// value.
+func (m *operationMetrics) observe(started time.Time, key []byte, err error) {
+	took := time.Since(started)
+	if err != nil {
+		m.failed.Observe(took.Seconds())
+	} else {
+		m.ok.Observe(took.Seconds())
+	}
 	if took >= m.store.options.Slow && !errors.Is(err, errClosed) {
-		m.store.log.Warn("slow operation", "operation", name, "key", key, "duration", took, "error", err)
+		m.store.log.Warn("slow operation", "operation", m.name, "key", string(key), "duration", took, "error", err)
 	}
 }
 

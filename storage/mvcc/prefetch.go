@@ -29,7 +29,7 @@ func (s *shard) prefetch(ctx context.Context, r *pb.TxnRequest) error {
 		}
 		i := t.get(stringOf(c.Key))
 		if i == nil {
-			i = &item{}
+			i = &absentItem
 		}
 		succeeds = succeeds && holds(c, compareNumber(c, i))
 	}

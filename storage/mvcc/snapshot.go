@@ -90,7 +90,7 @@ func (sn *snapshot) list(ctx context.Context, s span, rev int64, limit int) (lis
 // past finds a tree that holds the span as it was at rev, where memory
 // suffices for it.
 func (sn *snapshot) past(ctx context.Context, shard *shard, t tree, s span, rev int64) (tree, bool, error) {
-	if s.point() {
+	if s.single {
 		// The present version is the one at rev if it is not younger.
 		if i := t.get(s.from); i != nil && i.mod <= rev {
 			return buildTree([]*item{i}), true, nil
@@ -119,7 +119,7 @@ func undo(t tree, events []*event, rev int64) tree {
 
 // list returns the span's first items; limit 0 means all.
 func (t tree) list(s span, limit int) []*item {
-	if s.point() {
+	if s.single {
 		if i := t.get(s.from); i != nil {
 			return []*item{i}
 		}

@@ -1,8 +1,9 @@
 package mvcc
 
-// span is a range of keys: [from, end), or everything from from on.
+// span is a range of keys: one key, [from, end), or everything from from on.
 type span struct {
 	from, end string
+	single    bool // from alone
 	open      bool // no end
 }
 
@@ -11,27 +12,31 @@ type span struct {
 func spanOf(key, end []byte) span {
 	switch {
 	case len(end) == 0:
-		return pointSpan(string(key))
+		return span{from: string(key), single: true}
 	case len(end) == 1 && end[0] == 0:
 		return span{from: string(key), open: true}
 	}
 	return span{from: string(key), end: string(end)}
 }
 
-func pointSpan(key string) span { return span{from: key, end: key + "\x00"} }
+func pointSpan(key string) span { return span{from: key, single: true} }
 
-// point says whether the span is exactly one key.
-func (s span) point() bool {
-	return !s.open && len(s.end) == len(s.from)+1 && s.end[len(s.from)] == 0 && s.end[:len(s.from)] == s.from
-}
+// empty says whether no key can be in the span.
+func (s span) empty() bool { return !s.single && !s.open && s.end <= s.from }
 
 func (s span) contains(key string) bool {
+	if s.single {
+		return key == s.from
+	}
 	return key >= s.from && (s.open || key < s.end)
 }
 
 // bounds are the arguments that backends take.
 func (s span) bounds() (from, end []byte) {
-	if s.open {
+	switch {
+	case s.single:
+		return bytesOf(s.from), bytesOf(s.from + "\x00")
+	case s.open:
 		return bytesOf(s.from), nil
 	}
 	return bytesOf(s.from), bytesOf(s.end)

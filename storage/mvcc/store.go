@@ -180,7 +180,7 @@ func (s *Store) Close() error {
 func (s *Store) laneOf(key string) int { return s.options.Router.Route(key) }
 
 func (s *Store) lanesOf(sp span) []int {
-	if sp.point() {
+	if sp.single {
 		return []int{s.laneOf(sp.from)}
 	}
 	return s.options.Router.Overlap(sp.from, sp.end)

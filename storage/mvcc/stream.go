@@ -60,7 +60,7 @@ func (ws *watchStream) Watch(r server.WatchRequest) (int64, error) {
 		stream:   ws,
 		gone:     make(chan struct{}),
 	}
-	if !w.span.open && w.span.end <= w.span.from {
+	if w.span.empty() {
 		return -1, errEmptyWatch
 	}
 	w.lanes = ws.store.lanesOf(w.span)

@@ -15,7 +15,7 @@ type tree struct {
 
 // node belongs to the edit that made it, which alone may change it.
 type node struct {
-	owner    *edit
+	owner    *owner
 	count    int // items in this node and below
 	items    []*item
 	children []*node // none in a leaf, else one more than items
@@ -82,7 +82,7 @@ func (t tree) rank(key string) int {
 
 // count is the number of items in the span.
 func (t tree) count(s span) int {
-	if s.point() {
+	if s.single {
 		if t.get(s.from) != nil {
 			return 1
 		}

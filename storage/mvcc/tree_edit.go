@@ -3,11 +3,16 @@ package mvcc
 // edit makes the next tree from one. Nodes that it made itself are changed in
 // place, all others are copied first. It is used by one goroutine.
 type edit struct {
-	root *node
+	root  *node
+	owner *owner
 }
 
+// owner marks the nodes of one edit. It is not the edit itself: nodes live on,
+// and would keep the edit's root, and with it every tree that ever was.
+type owner struct{ _ byte }
+
 // edit begins one on top of t.
-func (t tree) edit() *edit { return &edit{root: t.root} }
+func (t tree) edit() *edit { return &edit{root: t.root, owner: &owner{}} }
 
 // tree is what the edit has made. The edit must not be used afterwards, since
 // it would change what readers see.
@@ -18,10 +23,10 @@ func (e *edit) tree() tree { return tree{root: e.root} }
 func (e *edit) peek() tree { return tree{root: e.root} }
 
 func (e *edit) own(n *node) *node {
-	if n.owner == e {
+	if n.owner == e.owner {
 		return n
 	}
-	c := &node{owner: e, count: n.count}
+	c := &node{owner: e.owner, count: n.count}
 	c.items = append(make([]*item, 0, maxItems), n.items...)
 	if len(n.children) > 0 {
 		c.children = append(make([]*node, 0, maxItems+1), n.children...)
@@ -32,14 +37,14 @@ func (e *edit) own(n *node) *node {
 // set puts the item in and returns the one that had its key, or nil.
 func (e *edit) set(i *item) *item {
 	if e.root == nil {
-		e.root = &node{owner: e, count: 1, items: append(make([]*item, 0, maxItems), i)}
+		e.root = &node{owner: e.owner, count: 1, items: append(make([]*item, 0, maxItems), i)}
 		return nil
 	}
 	e.root = e.own(e.root)
 	if len(e.root.items) >= maxItems {
 		left := e.root
 		middle, right := e.split(left)
-		e.root = &node{owner: e, count: left.count + right.count + 1}
+		e.root = &node{owner: e.owner, count: left.count + right.count + 1}
 		e.root.items = append(make([]*item, 0, maxItems), middle)
 		e.root.children = append(make([]*node, 0, maxItems+1), left, right)
 	}
@@ -84,7 +89,7 @@ func (e *edit) insert(n *node, i *item) *item {
 func (e *edit) split(n *node) (*item, *node) {
 	half := len(n.items) / 2
 	middle := n.items[half]
-	right := &node{owner: e}
+	right := &node{owner: e.owner}
 	right.items = append(make([]*item, 0, maxItems), n.items[half+1:]...)
 	clear(n.items[half:])
 	n.items = n.items[:half]

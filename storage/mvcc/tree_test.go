@@ -3,12 +3,14 @@ package mvcc
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 )
 
 // checkNode verifies order, sizes, heights and counts below n.
-func checkNode(t *testing.T, n *node, root bool) (height int) {
+func checkNode(t *testing.T, n *node) (height int) {
 	t.Helper()
 	if len(n.items) > maxItems {
 		t.Fatalf("a node has %d items", len(n.items))
@@ -20,7 +22,7 @@ func checkNode(t *testing.T, n *node, root bool) (height int) {
 		}
 		height = -1
 		for _, child := range n.children {
-			h := checkNode(t, child, false)
+			h := checkNode(t, child)
 			if height >= 0 && h != height {
 				t.Fatal("leaves at different heights")
 			}
@@ -68,7 +70,7 @@ func TestTreeAgreesWithAMapAndOldTreesNeverChange(t *testing.T) {
 		}
 		current = e.tree()
 		if current.root != nil {
-			checkNode(t, current.root, true)
+			checkNode(t, current.root)
 		}
 		all := make([]string, 0, len(model))
 		for key := range model {
@@ -119,7 +121,7 @@ func TestBuildTreeMakesAValidTreeOfEverySize(t *testing.T) {
 		if n == 0 {
 			continue
 		}
-		checkNode(t, built.root, true)
+		checkNode(t, built.root)
 		if got := built.count(span{from: "000001", open: true}); got != max(0, n-1) {
 			t.Fatalf("count of %d is %d", n, got)
 		}
@@ -131,4 +133,25 @@ func TestBuildTreeMakesAValidTreeOfEverySize(t *testing.T) {
 			t.Fatalf("%d items are left of %d", e.tree().len(), n)
 		}
 	}
+}
+
+func TestATreeDoesNotKeepTheTreesBeforeIt(t *testing.T) {
+	current := buildTree([]*item{{key: "first"}})
+	gone := make(chan struct{})
+	runtime.AddCleanup(current.root, func(gone chan struct{}) { close(gone) }, gone)
+	for i := range 200 {
+		e := current.edit()
+		e.set(&item{key: fmt.Sprint(i)})
+		current = e.tree()
+	}
+	for range 100 {
+		runtime.GC()
+		select {
+		case <-gone:
+			runtime.KeepAlive(current.root)
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("the first tree is still reachable")
 }

@@ -75,7 +75,7 @@ func (h *hub) add(w *watcher, start int64) {
 	h.behind++
 	if w.previous {
 		for _, lane := range w.lanes {
-			h.lanes[lane].previous++
+			h.lanes[lane].previous.Add(1)
 		}
 	}
 	now := h.sequencer.now()
@@ -106,7 +106,7 @@ func (h *hub) remove(w *watcher) {
 	h.total--
 	if w.previous {
 		for _, lane := range w.lanes {
-			h.lanes[lane].previous--
+			h.lanes[lane].previous.Add(-1)
 		}
 	}
 	delete(w.stream.watchers, w.id)
