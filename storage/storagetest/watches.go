@@ -27,6 +27,7 @@ const (
 type watchPair struct {
 	what        string
 	start       int64
+	empty       bool // its range holds no key
 	group       int
 	cancel      context.CancelFunc
 	left, right *watchRecord
@@ -139,6 +140,8 @@ func (d *differential) openWatch() {
 	}
 	op := clientv3.OpGet(key, options...)
 	pair.what = fmt.Sprintf("watch of %+q to %+q from %d", op.KeyBytes(), op.RangeBytes(), pair.start)
+	end := string(op.RangeBytes())
+	pair.empty = end != "" && end != "\x00" && key >= end
 	d.note(pair.what, nil)
 	var ctx context.Context
 	ctx, pair.cancel = context.WithCancel(groupContext(pair.group))
@@ -146,6 +149,10 @@ func (d *differential) openWatch() {
 	pair.right = newWatchRecord(d.right.client.Watch(ctx, key, options...))
 	d.watches = append(d.watches, pair)
 }
+
+// closingStream is what etcd says of a watch with an empty range, and of any
+// watch on a stream that is being closed, as at a restart.
+const closingStream = "watcher range is empty"
 
 // holdStreams keeps one watch of a key that is never written open on every
 // stream, until the function that it returns is called. The client closes a
@@ -204,6 +211,9 @@ func (d *differential) compareWatches() {
 	for _, pair := range d.watches {
 		left, _, _ := pair.left.state(revision)
 		right, _, _ := pair.right.state(revision)
+		if !pair.empty && (strings.Contains(left, closingStream) || strings.Contains(right, closingStream)) {
+			continue // the watch never began; see holdStreams
+		}
 		if left != right {
 			d.fail("%s was told different things:\n%s:\n%s\n%s:\n%s", pair.what, d.left.target.Name, left, d.right.target.Name, right)
 		}
