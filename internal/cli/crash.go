@@ -26,9 +26,18 @@ func catchCrash(dataDir string) error {
 	return errors.Join(debug.SetCrashOutput(file, debug.CrashOptions{}), file.Close())
 }
 
-// crashed is the first line of a crash, for an error message; "" if there was
-// none.
+// crashed names the crash of a process for an error message; "" if it did not
+// crash.
 func crashed(dataDir string) string {
+	line := crashLine(dataDir)
+	if line == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %s; the whole crash is in %s", line, crashFile(dataDir))
+}
+
+// crashLine is the first line of the newest crash, "" if there was none.
+func crashLine(dataDir string) string {
 	file, err := os.Open(crashFile(dataDir))
 	if err != nil {
 		return ""
@@ -38,5 +47,5 @@ func crashed(dataDir string) string {
 	if !lines.Scan() {
 		return ""
 	}
-	return fmt.Sprintf(": %s; the whole crash is in %s", lines.Text(), file.Name())
+	return lines.Text()
 }

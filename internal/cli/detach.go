@@ -104,13 +104,14 @@ func (p *program) detach(ctx context.Context, config upConfig) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case last.Kind == supervisor.FailedEvent && last.Component != "":
-		return reporter.blame(last.Component, last.Reason, last.LogFile)
 	case last.Kind == supervisor.FailedEvent:
-		return errors.New(last.Reason)
+		return reporter.blame(last)
+	case last.Kind == supervisor.StoppedEvent:
+		err = errors.New("it was stopped before it was ready")
 	default:
-		return fmt.Errorf("the background process ended before it was ready (%v)%s", waitErr, crashed(config.dataDir))
+		err = fmt.Errorf("the background process ended before it was ready (%v)%s", waitErr, crashed(config.dataDir))
 	}
+	return reporter.finish(ctx, err)
 }
 
 // withoutStorage are the arguments without --storage, whose password must not

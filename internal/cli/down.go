@@ -14,7 +14,7 @@ import (
 // stopLimit is how long an appliance may take to stop in order. It stops
 // within 3 s unless something hangs; then its own limits add up to less than
 // this.
-const stopLimit = 40 * time.Second
+const stopLimit = time.Minute
 
 func (p *program) downCommand() *cli.Command {
 	return &cli.Command{

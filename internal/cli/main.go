@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/taskctl-dev/taskctl/internal/datadir"
+	"github.com/taskctl-dev/taskctl/internal/supervisor"
 )
 
 // program is one run of the command line.
@@ -16,6 +20,8 @@ type program struct {
 	env     Environment
 	signals *signals
 	args    []string // without the program's name, in urfave/cli's order
+
+	ephemeral atomic.Pointer[datadir.Folder] // to be deleted however the program ends
 }
 
 // Main runs the command line and returns the exit code. args[0] is the
@@ -35,8 +41,23 @@ func Main(args []string, env Environment) int {
 	case err := <-result:
 		return p.report(ctx, err)
 	case received := <-handler.forced:
+		p.deleteAtOnce()
 		return codeSignalOffset + int(received.(syscall.Signal))
 	}
+}
+
+// deleteAtOnce deletes an ephemeral folder under a command that still runs: the
+// process ends in a moment, and nothing of it may stay.
+func (p *program) deleteAtOnce() {
+	folder := p.ephemeral.Swap(nil)
+	if folder == nil {
+		return
+	}
+	// Best effort: what fails here, the next start mends.
+	if merged := folder.State().Kubeconfig; merged != nil {
+		_ = supervisor.Unmerge(context.Background(), folder.Path, merged)
+	}
+	_ = folder.Delete()
 }
 
 func (p *program) run(ctx context.Context, app *cli.App, args []string) error {
@@ -97,6 +118,8 @@ func (p *program) app() *cli.App {
 			p.kubectlCommand(),
 			p.ciCommand(),
 			p.storageCommand(),
+			p.operatorCommand(),
+			p.aggregatorCommand(),
 			p.doctorCommand(),
 			p.completionCommand(),
 			p.completeCommand(),

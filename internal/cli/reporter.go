@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
-	"github.com/taskctl-dev/taskctl/internal/logging"
 	"github.com/taskctl-dev/taskctl/internal/supervisor"
 )
 
@@ -25,6 +25,7 @@ type reporter struct {
 	mu       sync.Mutex
 	starting []string
 	ready    bool
+	failure  *supervisor.Event // what the supervisor said of the failure
 }
 
 func newReporter(out *printer, values common, foreground bool) *reporter {
@@ -35,6 +36,9 @@ func newReporter(out *printer, values common, foreground bool) *reporter {
 func (r *reporter) event(event supervisor.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if event.Kind == supervisor.FailedEvent {
+		r.failure = &event
+	}
 	if r.values.json {
 		// ready is the last one of a run that does not fail.
 		if !r.ready || event.Kind == supervisor.FailedEvent {
@@ -105,57 +109,30 @@ There are no nodes: Pods stay Pending.`, event.Server, event.Context, event.Data
 	}
 }
 
-// finish tells how a foreground run ended and gives its exit.
+// finish tells how a run ended and gives its exit.
 func (r *reporter) finish(ctx context.Context, err error) error {
 	if err == nil {
 		return endedBySignal(ctx)
 	}
-	var blamed *lifecycle.Error
-	if !errors.As(err, &blamed) {
-		if r.values.json {
-			r.failed(supervisor.Event{Kind: supervisor.FailedEvent, Time: time.Now().UTC(), Reason: oneLine(err)})
-		}
+	if r.failure == nil {
+		r.event(supervisor.Event{Kind: supervisor.FailedEvent, Time: time.Now().UTC(), Reason: oneLine(err)})
 		return err
 	}
-	return r.blame(blamed.Component, blamed.Err.Error(), blamed.LogFile)
+	return r.blame(*r.failure)
 }
 
-// failed prints a failed event that the supervisor did not.
-func (r *reporter) failed(event supervisor.Event) { r.event(event) }
-
-// blame is the error for a component that failed, with its last log lines
-// before it.
-func (r *reporter) blame(component, reason, logFile string) error {
-	reason = oneLine(errors.New(reason))
-	if component == "" {
+// blame is the error of a failed run, with the last log lines of the component
+// to blame before it.
+func (r *reporter) blame(failure supervisor.Event) error {
+	reason := oneLine(errors.New(failure.Reason))
+	if failure.Component == "" {
 		return errors.New(reason)
 	}
-	if lines := lastLines(logFile); len(lines) > 0 && !r.values.json {
-		r.out.message("the last lines of %s:\n  %s", logFile, strings.Join(lines, "\n  "))
+	if len(failure.LogLines) > 0 && !r.values.json {
+		r.out.message("the last lines of the log of %s:\n  %s", failure.Component, strings.Join(failure.LogLines, "\n  "))
 	}
-	return fmt.Errorf("%s failed: %s; its log: %s", component, reason, logFile)
-}
-
-// shownLines is how many lines of a log people are shown.
-const shownLines = 10
-
-// lastLines are the newest lines of a log that are worth showing: stacks stay
-// in the file.
-func lastLines(file string) []string {
-	lines, err := logging.Last(file, 20*shownLines)
-	if err != nil {
-		return nil
+	if _, err := os.Stat(failure.LogFile); err != nil {
+		return fmt.Errorf("%s failed: %s; its log is gone with the ephemeral data folder", failure.Component, reason)
 	}
-	lines = slices.DeleteFunc(lines, isStack)
-	return lines[max(0, len(lines)-shownLines):]
-}
-
-// isStack recognises the lines of a goroutine's stack, behind the time that
-// each log line begins with.
-func isStack(line string) bool {
-	_, text, _ := strings.Cut(line, " ")
-	return text == "" || strings.HasPrefix(text, "\t") || strings.HasPrefix(text, "goroutine ") ||
-		strings.HasPrefix(text, "created by ") || strings.HasPrefix(text, "panic(") ||
-		strings.HasSuffix(text, ")") && strings.Contains(text, "(0x") || strings.HasSuffix(text, "(...)") ||
-		strings.HasSuffix(text, "()") && !strings.Contains(text, " ")
+	return fmt.Errorf("%s failed: %s; its log: %s", failure.Component, reason, failure.LogFile)
 }

@@ -26,6 +26,7 @@ func statusOf(ctx context.Context, values common) (control.Status, error) {
 		status.Driver, status.Ephemeral = info.State.Driver, info.State.Ephemeral
 	}
 	if !info.Held {
+		status.LastRun = lastRun(info.State, values.dataDir)
 		return status, nil
 	}
 	status.PID, status.State = info.PID, control.Starting
@@ -40,6 +41,24 @@ func statusOf(ctx context.Context, values common) (control.Status, error) {
 		return answered, nil
 	}
 	return status, nil
+}
+
+// lastRun is how the last run ended, nil if there was none.
+func lastRun(state datadir.State, dataDir string) *control.LastRun {
+	if state.RunID == "" {
+		return nil
+	}
+	last := &control.LastRun{End: "stopped", StartedAt: state.StartedAt.UTC(), StoppedAt: state.StoppedAt.UTC()}
+	switch {
+	case state.Failure != nil:
+		last.End, last.Component, last.Error, last.LogFile = "failed", state.Failure.Component, state.Failure.Reason, state.Failure.LogFile
+	case state.StoppedAt.IsZero():
+		last.End = "killed"
+		if line := crashLine(dataDir); line != "" {
+			last.Error, last.LogFile = line, crashFile(dataDir)
+		}
+	}
+	return last
 }
 
 // notRunning is the error of commands that need a running appliance.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -79,6 +80,9 @@ func (p *program) printStatus(status control.Status) {
 		row("Storage:", status.Storage)
 	}
 	row("Data folder:", status.DataDir)
+	if last := status.LastRun; last != nil {
+		row("Last run:", endOf(last))
+	}
 	if len(status.Components) == 0 {
 		return
 	}
@@ -88,6 +92,24 @@ func (p *program) printStatus(status control.Status) {
 	for _, component := range status.Components {
 		row(component.Name, component.State, age(component.Since), strconv.Itoa(component.Restarts), component.LastError)
 	}
+}
+
+// endOf says how the last run ended, in a few words.
+func endOf(last *control.LastRun) string {
+	text := last.End
+	if !last.StoppedAt.IsZero() {
+		text += " " + age(last.StoppedAt) + " ago"
+	}
+	switch {
+	case last.Component != "":
+		text += ": " + last.Component + ": " + last.Error
+	case last.Error != "":
+		text += ": " + last.Error
+	}
+	if last.LogFile != "" {
+		text += " (" + last.LogFile + ")"
+	}
+	return strings.ReplaceAll(text, "\n", "; ")
 }
 
 func megabytes(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) + " MiB" }

@@ -62,6 +62,9 @@ func (p *program) runAppliance(ctx context.Context, config upConfig, onEvent fun
 		return nil
 	}
 	config.options.Folder, config.options.OnEvent = folder, onEvent
+	if config.ephemeral {
+		p.ephemeral.Store(folder)
+	}
 	err = func() error {
 		if err := catchCrash(folder.Path); err != nil {
 			return err
@@ -76,10 +79,13 @@ func (p *program) runAppliance(ctx context.Context, config upConfig, onEvent fun
 		_, copyErr := copyLogs(folder.Path, config.keepLogs)
 		err = errors.Join(err, copyErr)
 	}
-	if config.ephemeral {
-		return errors.Join(err, folder.Delete())
+	if !config.ephemeral {
+		return errors.Join(err, folder.Close())
 	}
-	return errors.Join(err, folder.Close())
+	if p.ephemeral.Swap(nil) == nil {
+		return err // it is being deleted already
+	}
+	return errors.Join(err, folder.Delete())
 }
 
 // openFolder takes the data folder for a new run. If an appliance with the
@@ -118,7 +124,7 @@ func openFolder(ctx context.Context, config *upConfig) (*datadir.Folder, *contro
 		return nil, nil, err
 	}
 	if err := takeOver(ctx, config, folder); err != nil {
-		return nil, nil, errors.Join(err, folder.Close())
+		return nil, nil, errors.Join(err, folder.Abandon())
 	}
 	return folder, nil, nil
 }
@@ -137,7 +143,7 @@ func compareRunning(ctx context.Context, config upConfig, locked *datadir.Locked
 	default:
 		return nil, fmt.Errorf("%w, which has not finished starting: see taskctl status%s", locked, config.nameFlag())
 	}
-	if difference := differences(settingsNow(status), config.options.Settings); difference != "" {
+	if difference := differences(settingsNow(status), config.asked()); difference != "" {
 		return nil, fmt.Errorf("the appliance %q is running (process %d) with other settings: %s; stop it first with taskctl down%s",
 			config.name, status.PID, difference, config.nameFlag())
 	}

@@ -60,6 +60,8 @@ type upConfig struct {
 	ephemeral bool
 	recreate  bool
 	keepLogs  string // where log files are copied to at the end; "" nowhere
+
+	kubeconfigGiven bool // by the flag
 }
 
 // applianceConfig reads the flags of applianceFlags.
@@ -124,6 +126,7 @@ func (p *program) upConfig(c *cli.Context) (upConfig, error) {
 	config.ephemeral, config.recreate = c.Bool("ephemeral"), c.Bool("recreate")
 	config.options.SwitchContext = c.Bool("switch-context")
 	if file := c.String("kubeconfig"); file != "" {
+		config.kubeconfigGiven = true
 		config.options.Kubeconfig, err = filepath.Abs(file)
 	} else {
 		config.options.Kubeconfig, err = kubeconfig.DefaultFile(p.env.Getenv)
@@ -132,13 +135,14 @@ func (p *program) upConfig(c *cli.Context) (upConfig, error) {
 	return config, err
 }
 
-// settings are what a second up is compared with, by flag name. What a flag
-// leaves open ("") is as it was, and never differs.
+// settings describe a run by flag name, for a later up to compare with. What a
+// flag leaves open is not among them.
 func (c upConfig) settings() map[string]string {
 	settings := map[string]string{
-		"cluster":   supervisor.Driver,
-		"ephemeral": strconv.FormatBool(c.ephemeral),
-		"without":   strings.Join(c.options.Without, ","),
+		"cluster":    supervisor.Driver,
+		"ephemeral":  strconv.FormatBool(c.ephemeral),
+		"kubeconfig": c.options.Kubeconfig,
+		"without":    strings.Join(c.options.Without, ","),
 		// From the file; named as people find it there.
 		"cluster.apiServerArgs": strings.Join(flagWords(c.options.APIServerArgs), " "),
 	}
@@ -149,4 +153,14 @@ func (c upConfig) settings() map[string]string {
 		settings["port"] = strconv.Itoa(c.options.Port)
 	}
 	return settings
+}
+
+// asked are the settings in which a running appliance may differ from this up:
+// the user's usual kubeconfig is none of them.
+func (c upConfig) asked() map[string]string {
+	asked := c.settings()
+	if !c.kubeconfigGiven {
+		delete(asked, "kubeconfig")
+	}
+	return asked
 }

@@ -35,6 +35,21 @@ type Status struct {
 	Components []Component `json:"components,omitempty"`
 	// Settings are what the appliance was started with, by flag name.
 	Settings map[string]string `json:"settings,omitempty"`
+	// LastRun is how the last run ended; the command line fills it in when
+	// the appliance does not run.
+	LastRun *LastRun `json:"lastRun,omitempty"`
+}
+
+// LastRun is how a run ended.
+type LastRun struct {
+	// End is stopped, failed, or killed (by a signal, a crash, the machine).
+	End       string    `json:"end"`
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	StoppedAt time.Time `json:"stoppedAt,omitzero"`
+	// Component, Error and LogFile tell why it failed, or crashed.
+	Component string `json:"component,omitempty"`
+	Error     string `json:"error,omitempty"`
+	LogFile   string `json:"logFile,omitempty"`
 }
 
 // Memory is the process's memory in bytes.

@@ -57,3 +57,19 @@ func (f *Folder) Delete() error {
 	}
 	return errors.Join(err, f.lock.Close())
 }
+
+// Abandon gives up a folder in which nothing could be started. One that was
+// empty before Open is empty, or gone, again.
+func (f *Folder) Abandon() error {
+	if !f.fresh {
+		return f.Close()
+	}
+	f.removeSockets()
+	for _, name := range []string{"run", "logs", lockFile} {
+		os.Remove(filepath.Join(f.Path, name)) // fails if something is in it
+	}
+	for _, dir := range f.made {
+		os.Remove(dir)
+	}
+	return f.lock.Close()
+}

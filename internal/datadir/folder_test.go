@@ -185,6 +185,27 @@ func TestDeleteTakesWhatOpenMade(t *testing.T) {
 	}
 }
 
+func TestAbandonLeavesNothingOfAFreshFolder(t *testing.T) {
+	root := t.TempDir()
+	if err := open(t, filepath.Join(root, "state", "taskctl", "x")).Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Join(root, "state", "taskctl", "x"))
+	if err != nil || len(left) != 1 || left[0].Name() != stateFile {
+		t.Errorf("left: %v, %v; want what Prepare wrote, and nothing else", left, err)
+	}
+	fresh, err := Open(filepath.Join(root, "other", "y"), "y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "other")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that was made is left: %v", err)
+	}
+}
+
 func TestDeleteLeavesWhatIsNotItsOwn(t *testing.T) {
 	root := t.TempDir()
 	folder := open(t, filepath.Join(root, "taskctl", "x"))

@@ -49,6 +49,11 @@ type State struct {
 	PID int `json:"pid,omitempty"`
 	// StartedAt is when that run began.
 	StartedAt time.Time `json:"startedAt,omitzero"`
+	// StoppedAt is when the last run ended by itself; zero while it runs, and
+	// after it was killed.
+	StoppedAt time.Time `json:"stoppedAt,omitzero"`
+	// Failure is why the last run ended, nil if it was stopped in order.
+	Failure *Failure `json:"failure,omitempty"`
 	// Kubeconfig is what was merged into a kubeconfig of the user, to be
 	// taken out again; nil if nothing was.
 	Kubeconfig *Merged `json:"kubeconfig,omitempty"`
@@ -61,7 +66,19 @@ func (s State) clone() State {
 		merged := *s.Kubeconfig
 		s.Kubeconfig = &merged
 	}
+	if s.Failure != nil {
+		failure := *s.Failure
+		s.Failure = &failure
+	}
 	return s
+}
+
+// Failure is why a run ended.
+type Failure struct {
+	// Component is to blame; "" if none is.
+	Component string `json:"component,omitempty"`
+	Reason    string `json:"error"`
+	LogFile   string `json:"logFile,omitempty"`
 }
 
 // Merged records an entry in a user's kubeconfig.

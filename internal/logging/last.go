@@ -5,11 +5,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
-// Last are the last n lines of a log file, without line feeds; none if there
-// is no file.
+// Last are the last n lines of a log file that are worth showing to people,
+// without line feeds; none if there is no file. Stacks stay in the file.
 func Last(file string, n int) ([]string, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -23,8 +24,8 @@ func Last(file string, n int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Long enough for lines of 4 KiB; longer ones are cut, not worth more.
-	start := max(0, info.Size()-int64(n)*4096)
+	// Enough for some lines and a stack of every goroutine before them.
+	start := max(0, info.Size()-1<<20)
 	content, err := io.ReadAll(io.NewSectionReader(f, start, info.Size()-start))
 	if err != nil {
 		return nil, err
@@ -33,6 +34,16 @@ func Last(file string, n int) ([]string, error) {
 	if len(content) == 0 {
 		return nil, nil
 	}
-	lines := strings.Split(string(content), "\n")
+	lines := slices.DeleteFunc(strings.Split(string(content), "\n"), isStack)
 	return lines[max(0, len(lines)-n):], nil
+}
+
+// isStack recognises the lines of a goroutine's stack, behind the time that
+// each log line begins with.
+func isStack(line string) bool {
+	_, text, _ := strings.Cut(line, " ")
+	return text == "" || strings.HasPrefix(text, "\t") || strings.HasPrefix(text, "goroutine ") ||
+		strings.HasPrefix(text, "created by ") || strings.HasPrefix(text, "panic(") ||
+		strings.HasSuffix(text, ")") && strings.Contains(text, "(0x") || strings.HasSuffix(text, "(...)") ||
+		strings.HasSuffix(text, "()") && !strings.Contains(text, " ")
 }

@@ -158,3 +158,34 @@ func TestLast(t *testing.T) {
 		t.Errorf("%q, %v", lines, err)
 	}
 }
+
+func TestStacksAreNotShown(t *testing.T) {
+	file := t.TempDir() + "/a.log"
+	lines := []string{
+		"I1201 10:00:00 the last good line",
+		"panic: assignment to entry in nil map",
+		"goroutine 12 [running]:",
+		"runtime/debug.Stack()",
+		"\t/usr/local/go/src/runtime/debug/stack.go:26 +0x5e",
+		"panic({0x1234, 0x5678})",
+		"example.com/a.(*T).run(0xc0001, {0x1, 0x2})",
+		"example.com/a.inlined(...)",
+		"created by example.com/a.start in goroutine 1",
+		"",
+		"E1201 10:00:01 an error (with words in brackets)",
+	}
+	var text strings.Builder
+	for _, line := range lines {
+		text.WriteString("2026-12-01T10:00:00.000Z " + line + "\n")
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Last(file, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || !strings.HasSuffix(got[0], "good line") || !strings.HasSuffix(got[1], "nil map") || !strings.HasSuffix(got[2], "brackets)") {
+		t.Errorf("%q", got)
+	}
+}

@@ -80,10 +80,14 @@ func (a *Appliance) Run(ctx context.Context) error {
 	defer a.stop()
 
 	err := a.run(ctx)
+	recordErr := a.recordEnd(err)
 	if err != nil {
 		a.log.Error("the appliance failed", "error", err)
-		a.failed(err)
+		a.emit(failedEvent(err))
 		return err
+	}
+	if recordErr != nil {
+		return recordErr
 	}
 	a.log.Info("the appliance has stopped")
 	a.emit(Event{Kind: StoppedEvent})
@@ -106,6 +110,9 @@ func (a *Appliance) run(ctx context.Context) error {
 	// Never restored: goroutines of Kubernetes outlive its servers for a moment,
 	// and what they log must not reach stderr.
 	embedded.CaptureProcess(a.logs.Writer(APIServer), a.fatal)
+	if err := setKlogVerbosity(a.options.Verbosity); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 
 	socket, err := net.Listen("unix", a.folder.ControlSocket())
 	if err != nil {
@@ -171,6 +178,7 @@ func (a *Appliance) prepare(ctx context.Context) (net.Listener, error) {
 	err = a.folder.Update(func(s *datadir.State) {
 		s.Driver, s.Settings = Driver, a.options.Settings
 		s.RunID, s.StartedAt, s.PID = a.runID, a.started, os.Getpid()
+		s.StoppedAt, s.Failure = time.Time{}, nil
 	})
 	if err == nil {
 		err = a.writeKubeconfig()
@@ -220,6 +228,24 @@ func (a *Appliance) limitStart(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// recordEnd writes into state.json how the run ended, for a later status. A
+// folder that is gone, or full, can't tell.
+func (a *Appliance) recordEnd(cause error) error {
+	a.mu.Lock()
+	lost := a.lost
+	a.mu.Unlock()
+	if lost {
+		return nil
+	}
+	return a.folder.Update(func(s *datadir.State) {
+		s.StoppedAt = time.Now()
+		if cause != nil {
+			event := failedEvent(cause)
+			s.Failure = &datadir.Failure{Component: event.Component, Reason: event.Reason, LogFile: event.LogFile}
+		}
+	})
 }
 
 // requestStop begins an ordered stop on behalf of the control socket.

@@ -19,7 +19,8 @@ import (
 // components is the table of docs/architecture.md. Each may take as long to
 // start as all together: on a busy machine any of them may be the slow one. The
 // stop limits of what stands in one line of needs add up to the longest stop
-// that there can be; each is a few times what a stop really takes.
+// that there can be; each is a few times what a stop really takes. The API
+// server's is the longest: the seconds of computing of its start can't be cut.
 func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 	backend := newStore(a.options, a.folder, a.logs)
 	apiserver := &embedded.APIServer{Listener: listener, Storage: backend.Endpoint(), PKI: a.pki, Args: a.options.APIServerArgs}
@@ -31,7 +32,7 @@ func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 	all := []lifecycle.Component{
 		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: limit, StopTimeout: 2 * second},
 		{Name: Storage, Run: backend.Run, StartTimeout: limit, StopTimeout: 5 * second},
-		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 20 * second},
+		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 30 * second},
 		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: limit, StopTimeout: 5 * second},
 		{Name: Cleanup, Needs: []string{APIServer}, Run: once(a.cleanup(admin)), StartTimeout: limit, StopTimeout: 2 * second},
 		{Name: Manifests, Needs: []string{Cleanup}, Run: once(a.applyManifests(admin)), StartTimeout: limit, StopTimeout: 2 * second},

@@ -8,6 +8,7 @@ import (
 	"github.com/taskctl-dev/taskctl/internal/control"
 	"github.com/taskctl-dev/taskctl/internal/kubeconfig"
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
+	"github.com/taskctl-dev/taskctl/internal/logging"
 )
 
 // emit tells OnEvent, one event at a time.
@@ -87,14 +88,22 @@ func (a *Appliance) becomeReady() {
 	})
 }
 
-// failed tells of the first cause; the rest is in the supervisor's log.
-func (a *Appliance) failed(err error) {
+// shownLines is how many lines of a log a FailedEvent has.
+const shownLines = 10
+
+// failedEvent tells of the first cause; the rest is in the supervisor's log.
+func failedEvent(err error) Event {
 	event := Event{Kind: FailedEvent, Reason: err.Error()}
 	var blamed *lifecycle.Error
-	if errors.As(err, &blamed) {
-		event.Component, event.LogFile, event.Reason = blamed.Component, blamed.LogFile, blamed.Err.Error()
+	if !errors.As(err, &blamed) {
+		return event
 	}
-	a.emit(event)
+	event.Component, event.LogFile, event.Reason = blamed.Component, blamed.LogFile, blamed.Err.Error()
+	if event.LogFile != "" {
+		// A log that can't be read must not hide the reason.
+		event.LogLines, _ = logging.Last(event.LogFile, shownLines)
+	}
+	return event
 }
 
 // Status is what the control socket says of the appliance.

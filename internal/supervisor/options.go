@@ -118,6 +118,9 @@ type Event struct {
 	State     string `json:"state,omitempty"`
 	Reason    string `json:"error,omitempty"`
 	LogFile   string `json:"logFile,omitempty"`
+	// LogLines are the last lines of LogFile, of a FailedEvent: the file may
+	// be deleted in a moment.
+	LogLines []string `json:"logLines,omitempty"`
 	// Message: a NoticeEvent.
 	Message string `json:"message,omitempty"`
 

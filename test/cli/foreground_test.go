@@ -140,3 +140,39 @@ func TestEphemeralDoesNotDeleteKeptData(t *testing.T) {
 	s.must(0, "down", "-q")
 	s.fails(1, []string{"up", "--ephemeral"}, "holds data that --ephemeral would delete", "--purge")
 }
+
+func TestEphemeralLeavesNothingEvenAtOnce(t *testing.T) {
+	s := newShell(t)
+	up := s.start(append([]string{"up", "--ephemeral"}, bare...)...)
+	up.await("Press ^C to stop")
+	up.signal(syscall.SIGTERM)
+	up.await("stopping")
+	up.signal(syscall.SIGTERM)
+	if code := up.wait(limit); code != 143 {
+		t.Errorf("code %d: %s", code, up.stderr)
+	}
+	if left := tree(t, s.home); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestStatusTellsHowTheLastRunEnded(t *testing.T) {
+	s := newShell(t)
+	up := s.start(append([]string{"up"}, bare...)...)
+	up.await("Press ^C to stop")
+	up.signal(syscall.SIGKILL)
+	<-up.exited
+	if out := s.must(3, "status").Stdout; !strings.Contains(out, "Last run:     killed") {
+		t.Errorf("%s", out)
+	}
+	up = s.start(append([]string{"up"}, bare...)...)
+	up.await("Press ^C to stop")
+	s.must(0, "down")
+	if out := s.must(3, "status").Stdout; !strings.Contains(out, "Last run:     stopped") {
+		t.Errorf("%s", out)
+	}
+	s.must(1, append([]string{"up", "-q", "--wait", "10ms"}, bare...)...)
+	if out := s.must(3, "status").Stdout; !strings.Contains(out, "Last run:     failed") || !strings.Contains(out, "not ready within its limit of 10ms") {
+		t.Errorf("%s", out)
+	}
+}
