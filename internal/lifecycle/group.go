@@ -18,6 +18,9 @@ type Options struct {
 	// ResetAfter is how long a component has to stay ready until its pause
 	// starts from MinBackoff again. Default 1 minute.
 	ResetAfter time.Duration
+	// OrphanStopTimeout bounds the StopTimeout of a component that needs one
+	// that has failed. Default 3 s.
+	OrphanStopTimeout time.Duration
 	// OnChange is told of every change of state, in order, one at a time. It
 	// must not block and must not call the group. Default: nobody is told.
 	OnChange func(Status)
@@ -32,6 +35,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ResetAfter == 0 {
 		o.ResetAfter = time.Minute
+	}
+	if o.OrphanStopTimeout == 0 {
+		o.OrphanStopTimeout = 3 * time.Second
 	}
 	if o.OnChange == nil {
 		o.OnChange = func(Status) {}

@@ -59,8 +59,8 @@ func good(d *diary, name string, start, stop time.Duration, needs ...string) Com
 				d.add("cut %s", name)
 				return ctx.Err()
 			}
-			ready()
 			d.add("ready %s", name)
+			ready()
 			<-ctx.Done()
 			time.Sleep(stop) // fake time: the tests run in a synctest bubble
 			d.add("stop %s", name)
@@ -217,6 +217,33 @@ func TestReturnedRunOfOneThatMayNotBeRestartedStopsAllInOrder(t *testing.T) {
 		if d.index(t, "stop operator") > d.index(t, "stop apiserver") {
 			t.Errorf("wrong order: %q", d.entries)
 		}
+	})
+}
+
+func TestOneWhoseNeedHasFailedIsNotWaitedForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		_, _, _, result := startGroup(t, []Component{
+			{Name: "storage", Run: func(_ context.Context, ready func()) error {
+				ready()
+				time.Sleep(time.Minute)
+				return errors.New("disk full")
+			}},
+			{Name: "apiserver", Needs: []string{"storage"}, StopTimeout: time.Minute, Run: func(_ context.Context, ready func()) error {
+				ready()
+				<-release
+				return nil
+			}},
+		}, Options{OrphanStopTimeout: 2 * time.Second})
+		began := time.Now()
+		err := <-result
+		if took := time.Since(began); took != time.Minute+2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if err == nil || err.Error() != "storage: disk full\napiserver: not stopped within its limit of 2s" {
+			t.Errorf("error: %v", err)
+		}
+		close(release)
 	})
 }
 

@@ -19,6 +19,9 @@ type runner struct {
 	ready     chan struct{} // closed when it was ready for the first time
 	mayStop   chan struct{} // closed when the group stops and no dependent is left
 	stopped   chan struct{} // closed when it will not run any more
+
+	failOnce sync.Once
+	failed   chan struct{} // closed when it has failed for good
 }
 
 func newRunner(group *Group, index int, component Component) *runner {
@@ -29,6 +32,7 @@ func newRunner(group *Group, index int, component Component) *runner {
 		ready:     make(chan struct{}),
 		mayStop:   make(chan struct{}),
 		stopped:   make(chan struct{}),
+		failed:    make(chan struct{}),
 	}
 }
 
@@ -190,9 +194,10 @@ func (r *runner) startLimit(firstStart time.Time) (limit <-chan time.Time, stop 
 
 // awaitReturn waits for a Run whose context has ended.
 func (r *runner) awaitReturn(done <-chan error) outcome {
+	stopTimeout := r.stopTimeout()
 	var limit <-chan time.Time
-	if r.component.StopTimeout > 0 {
-		timer := time.NewTimer(r.component.StopTimeout)
+	if stopTimeout > 0 {
+		timer := time.NewTimer(stopTimeout)
 		defer timer.Stop()
 		limit = timer.C
 	}
@@ -204,10 +209,26 @@ func (r *runner) awaitReturn(done <-chan error) outcome {
 		return outcome{err: err}
 	case <-limit:
 		return outcome{
-			err:        &TimeoutError{What: "not stopped", Limit: r.component.StopTimeout},
+			err:        &TimeoutError{What: "not stopped", Limit: stopTimeout},
 			leftBehind: true,
 		}
 	}
+}
+
+// stopTimeout is the component's own, or a shorter one if something that it
+// needs has failed: an API server whose store is gone waits for it in vain.
+func (r *runner) stopTimeout() time.Duration {
+	own, orphaned := r.component.StopTimeout, r.group.options.OrphanStopTimeout
+	for _, need := range r.needs {
+		select {
+		case <-need.failed:
+			if own == 0 || orphaned < own {
+				return orphaned
+			}
+		default:
+		}
+	}
+	return own
 }
 
 func (r *runner) wasReady() bool {
@@ -237,6 +258,7 @@ func (r *runner) finish(result outcome) {
 
 // fail records the component's error for the group's Run to return.
 func (r *runner) fail(err error) {
+	r.failOnce.Do(func() { close(r.failed) })
 	r.group.record(&Error{Component: r.component.Name, LogFile: r.component.LogFile, Err: err})
 	r.group.update(r.index, func(s *Status) { s.State, s.LastError = Failed, err.Error() })
 }

@@ -7,11 +7,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Last are the last n lines of a log file that are worth showing to people,
-// without line feeds; none if there is no file. Stacks stay in the file.
-func Last(file string, n int) ([]string, error) {
+// Last are the last n lines of a log file, not older than since, that are worth
+// showing to people, without line feeds; none if there is no file. Stacks stay
+// in the file.
+func Last(file string, n int, since time.Time) ([]string, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -34,7 +36,8 @@ func Last(file string, n int) ([]string, error) {
 	if len(content) == 0 {
 		return nil, nil
 	}
-	lines := slices.DeleteFunc(strings.Split(string(content), "\n"), isStack)
+	first := stamp(since)
+	lines := slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool { return line < first || isStack(line) })
 	return lines[max(0, len(lines)-n):], nil
 }
 

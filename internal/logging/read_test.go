@@ -150,11 +150,14 @@ func TestFollowAcrossARotationAndANewComponent(t *testing.T) {
 
 func TestLast(t *testing.T) {
 	dir := written(t, map[string][]int{"a": {1, 2, 3}})
-	lines, err := Last(path(dir, "a"), 2)
+	lines, err := Last(path(dir, "a"), 2, at(2)())
 	if err != nil || len(lines) != 2 || !strings.HasSuffix(lines[1], "second 3") {
 		t.Errorf("%q, %v", lines, err)
 	}
-	if lines, err := Last(filepath.Join(dir, "nothing.log"), 2); err != nil || lines != nil {
+	if lines, err := Last(path(dir, "a"), 2, at(3)()); err != nil || len(lines) != 1 {
+		t.Errorf("%q, %v", lines, err)
+	}
+	if lines, err := Last(filepath.Join(dir, "nothing.log"), 2, time.Time{}); err != nil || lines != nil {
 		t.Errorf("%q, %v", lines, err)
 	}
 }
@@ -181,7 +184,7 @@ func TestStacksAreNotShown(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Last(file, 10)
+	got, err := Last(file, 10, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,8 @@ type Appliance struct {
 	mu    sync.Mutex // guards what follows, and calls of OnEvent one by one
 	state control.State
 	lost  bool // the data folder is gone
+
+	logLines map[string][]string // the end of failed components' logs
 }
 
 // New prepares an appliance; nothing runs yet, nothing has to be closed.
@@ -83,7 +85,7 @@ func (a *Appliance) Run(ctx context.Context) error {
 	recordErr := a.recordEnd(err)
 	if err != nil {
 		a.log.Error("the appliance failed", "error", err)
-		a.emit(failedEvent(err))
+		a.emit(a.failedEvent(err))
 		return err
 	}
 	if recordErr != nil {
@@ -242,7 +244,7 @@ func (a *Appliance) recordEnd(cause error) error {
 	return a.folder.Update(func(s *datadir.State) {
 		s.StoppedAt = time.Now()
 		if cause != nil {
-			event := failedEvent(cause)
+			event := a.failedEvent(cause)
 			s.Failure = &datadir.Failure{Component: event.Component, Reason: event.Reason, LogFile: event.LogFile}
 		}
 	})

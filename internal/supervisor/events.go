@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -65,6 +66,9 @@ func (a *Appliance) componentChanged(status lifecycle.Status) {
 		event.Reason, event.LogFile = status.LastError, status.LogFile
 	}
 	a.emit(event)
+	if status.State == lifecycle.Failed {
+		a.keepLogLines(status)
+	}
 	if status.State == lifecycle.Ready && (status.Name == Webhooks || status.Name == Aggregator) {
 		select {
 		case a.changed <- struct{}{}:
@@ -91,17 +95,31 @@ func (a *Appliance) becomeReady() {
 // shownLines is how many lines of a log a FailedEvent has.
 const shownLines = 10
 
+// keepLogLines remembers the end of a failed component's log, and writes the
+// reason behind it: what comes later tells of the stop. A log that can't be
+// read or written must not hide the reason.
+func (a *Appliance) keepLogLines(status lifecycle.Status) {
+	lines, _ := logging.Last(status.LogFile, shownLines, a.started)
+	a.mu.Lock()
+	if a.logLines == nil {
+		a.logLines = map[string][]string{}
+	}
+	if _, kept := a.logLines[status.Name]; !kept {
+		a.logLines[status.Name] = lines
+	}
+	a.mu.Unlock()
+	fmt.Fprintf(a.logs.Writer(status.Name), "%s failed: %s\n", status.Name, status.LastError)
+}
+
 // failedEvent tells of the first cause; the rest is in the supervisor's log.
-func failedEvent(err error) Event {
+func (a *Appliance) failedEvent(err error) Event {
 	event := Event{Kind: FailedEvent, Reason: err.Error()}
 	var blamed *lifecycle.Error
-	if !errors.As(err, &blamed) {
-		return event
-	}
-	event.Component, event.LogFile, event.Reason = blamed.Component, blamed.LogFile, blamed.Err.Error()
-	if event.LogFile != "" {
-		// A log that can't be read must not hide the reason.
-		event.LogLines, _ = logging.Last(event.LogFile, shownLines)
+	if errors.As(err, &blamed) {
+		event.Component, event.LogFile, event.Reason = blamed.Component, blamed.LogFile, blamed.Err.Error()
+		a.mu.Lock()
+		event.LogLines = a.logLines[blamed.Component]
+		a.mu.Unlock()
 	}
 	return event
 }

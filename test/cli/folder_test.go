@@ -207,7 +207,7 @@ func TestFailureNamesTheComponentAndItsLog(t *testing.T) {
 	for _, args := range [][]string{{"up", "-d", "-f", config}, {"up", "-f", config}} {
 		result := s.must(1, args...)
 		checkError(t, result, "apiserver failed: ", "/no/such/file", log)
-		if !strings.Contains(result.Stderr, "the last lines of "+log) {
+		if !strings.Contains(result.Stderr, "the last lines of the log of apiserver:\n  20") {
 			t.Errorf("%v: no log lines: %s", args, result.Stderr)
 		}
 	}

@@ -83,8 +83,9 @@ done
 echo STOPPED
 "$taskctl" status || true
 tail -n 3 mounted/data/logs/supervisor.log
+dd if=/dev/zero of=mounted/more bs=1M 2>/dev/null || true
 "$taskctl" up -d 2>refused && exit 9
-rm mounted/ballast
+rm mounted/ballast mounted/more
 "$taskctl" up -d -q ` + strings.Join(bare, " ") + `
 "$taskctl" kubectl get configmap acknowledged -o name
 for name in $(cat names 2>/dev/null); do "$taskctl" kubectl get configmap $name -o name >/dev/null || echo LOST $name; done
@@ -94,7 +95,7 @@ for name in $(cat names 2>/dev/null); do "$taskctl" kubectl get configmap $name 
 	if code != 0 || !strings.Contains(out, "FULL") || !strings.Contains(out, "STOPPED") || strings.Contains(out, "LOST") {
 		t.Fatalf("code %d\nstdout: %s\nstderr: %s", code, out, up.stderr)
 	}
-	if !strings.Contains(out, "storage") || !strings.Contains(out, "no space left") {
+	if !strings.Contains(out, "failed") || !strings.Contains(out, "storage: ") || !strings.Contains(out, "no space left") {
 		t.Errorf("the supervisor's log does not blame the store and the disk: %s", out)
 	}
 	if refused := readFile(t, filepath.Join(s.home, "refused")); !strings.Contains(refused, "is full") {
@@ -111,7 +112,7 @@ exec "$taskctl" up`)
 	up.await("Press ^C to stop")
 	var watches []*background
 	for range 20 {
-		watches = append(watches, s.start("kubectl", "get", "tasks,configmaps", "-A", "--watch", "-o", "name"))
+		watches = append(watches, s.start("kubectl", "get", "configmaps", "-A", "--watch", "-o", "name"))
 	}
 	for _, watch := range watches {
 		watch.await("kube-root-ca.crt")
