@@ -82,6 +82,22 @@ func testServes(t *testing.T, c control) {
 			t.Errorf("no check %s: %s", check, verbose.body)
 		}
 	}
+	for accept, want := range map[string]struct {
+		code int
+		part string
+	}{
+		// As Kubernetes' own controllers ask.
+		"application/vnd.kubernetes.protobuf,application/json": {200, `"kind":"CombinedTaskList"`},
+		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1": {200, "PartialObjectMetadataList"},
+		"application/json;as=Table;g=meta.k8s.io;v=v1": {200, `"kind":"Table"`},
+		"application/yaml":                    {200, "kind: CombinedTaskList"},
+		"application/vnd.kubernetes.protobuf": {406, "NotAcceptable"},
+	} {
+		got := s.get(t, header{admin, "Accept", accept}, combinedtasks)
+		if got.code != want.code || !strings.Contains(got.body, want.part) {
+			t.Errorf("Accept %s: %d %.300s", accept, got.code, got.body)
+		}
+	}
 	missing := s.get(t, admin, in("default")+"/nope")
 	if missing.status.Reason != metav1.StatusReasonNotFound || missing.header.Get(aggregator.RunIDHeader) != "test-run" {
 		t.Errorf("an unknown name: %+v", missing)

@@ -59,6 +59,7 @@ func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapi
 	server.ShutdownTimeout = shutdownTimeout
 
 	group := genericapiserver.NewDefaultAPIGroupInfo(searchv1.GroupName, scheme, metav1.ParameterCodec, codecs)
+	group.NegotiatedSerializer = textSerializer{codecs}
 	group.VersionedResourcesStorageMap[searchv1.GroupVersion().Version] = resources(o.parts)
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, nil, fmt.Errorf("install the API group %s: %w", searchv1.GroupName, err)
