@@ -95,9 +95,10 @@ func (p *program) runCommandBeside(ctx context.Context, config upConfig, command
 		return applianceFailed(ctx, reporter, err)
 	case event := <-ready:
 		out.close()
-		command.Env = append(os.Environ(),
-			"KUBECONFIG="+event.Kubeconfig, "USE_EXISTING_CLUSTER=true",
-			"TASKCTL_NAME="+event.Name, "TASKCTL_DATA_DIR="+event.DataDir)
+		command.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "TASKCTL_NAME="+event.Name, "TASKCTL_DATA_DIR="+event.DataDir)
+		for name, value := range kubectlEnvironment(event.DataDir) {
+			command.Env = append(command.Env, name+"="+value)
+		}
 		result := p.runForwarding(command, ended)
 		stop()
 		if result.applianceEnded {

@@ -44,9 +44,11 @@ func (p *program) kubectl(c *cli.Context) (err error) {
 		return notRunning(values)
 	}
 	// kubectl, its plugins and what they start find the cluster by these; it
-	// reads both for itself, in more than one place.
-	if err := os.Setenv("KUBECONFIG", datadir.Kubeconfig(values.dataDir)); err != nil {
-		return err
+	// reads them for itself, in more than one place.
+	for name, value := range kubectlEnvironment(values.dataDir) {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
 	}
 	os.Args = append([]string{"kubectl"}, arguments...)
 
@@ -70,6 +72,13 @@ func (p *program) kubectl(c *cli.Context) (err error) {
 		cmdutil.CheckErr(err)
 	}
 	return nil
+}
+
+// kubectlEnvironment makes any kubectl mean the appliance. What it caches is
+// the appliance's and goes with its folder: in the home folder it would stay,
+// and be believed of another appliance that gets the same port.
+func kubectlEnvironment(dataDir string) map[string]string {
+	return map[string]string{"KUBECONFIG": datadir.Kubeconfig(dataDir), "KUBECACHEDIR": datadir.KubectlCache(dataDir)}
 }
 
 // needsCluster is false for what kubectl does without one.

@@ -14,4 +14,5 @@
 //	logs/         one file a component
 //	run/          etcd.sock and control.sock, unless their paths are too long
 //	etcd/, *.db   the embedded databases
+//	kubectl-cache what the embedded kubectl caches
 package datadir

@@ -225,6 +225,9 @@ func (f *Folder) Etcd() string       { return filepath.Join(f.Path, "etcd") }
 // Kubeconfig is the administrator's kubeconfig in a data folder.
 func Kubeconfig(path string) string { return filepath.Join(path, "kubeconfig") }
 
+// KubectlCache is the cache folder of the embedded kubectl in a data folder.
+func KubectlCache(path string) string { return filepath.Join(path, "kubectl-cache") }
+
 // Logs is the folder of log files in a data folder.
 func Logs(path string) string { return filepath.Join(path, "logs") }
 
