@@ -33,11 +33,17 @@ type Held struct {
 type link struct {
 	client, server net.Conn
 
-	mu       sync.Mutex
-	held     bool
-	request  []byte // held back from the server
-	answered chan struct{}
-	answer   bytes.Buffer // swallowed
+	// requesting is held while bytes go to the server or are held back, so that
+	// they keep their order. The other direction has a lock of its own: a server
+	// may read on only when its answers are read.
+	requesting sync.Mutex
+	holding    bool
+	request    []byte // held back from the server
+
+	answering sync.Mutex
+	swallow   bool
+	answered  chan struct{}
+	answer    bytes.Buffer // swallowed
 }
 
 // NewProxy listens on a free port and passes on to target. It ends with the
@@ -97,20 +103,20 @@ func (h *Held) Wait(t testing.TB) {
 // CutClient ends the client's side; the server's stays open.
 func (h *Held) CutClient() { _ = h.link.client.Close() }
 
-// Deliver sends the request to the server after all. The answer is swallowed.
+// Deliver sends the request to the server after all, and what the client still
+// sends. The answer is swallowed.
 func (h *Held) Deliver() {
-	h.link.mu.Lock()
-	request := h.link.request
-	h.link.request = nil
-	h.link.mu.Unlock()
-	_, _ = h.link.server.Write(request) // a server that closed does not mind
+	h.link.requesting.Lock()
+	defer h.link.requesting.Unlock()
+	_, _ = h.link.server.Write(h.link.request) // a server that closed does not mind
+	h.link.request, h.link.holding = nil, false
 }
 
 // PassOn delivers the request and connects client and server again.
 func (h *Held) PassOn() {
-	h.link.mu.Lock()
-	h.link.held = false
-	h.link.mu.Unlock()
+	h.link.answering.Lock()
+	h.link.swallow = false
+	h.link.answering.Unlock()
 	h.Deliver()
 }
 
@@ -123,8 +129,8 @@ func (h *Held) WaitAnswer(t testing.TB) string {
 	case <-t.Context().Done():
 		t.Fatal("the server never answered")
 	}
-	h.link.mu.Lock()
-	defer h.link.mu.Unlock()
+	h.link.answering.Lock()
+	defer h.link.answering.Unlock()
 	return h.link.answer.String()
 }
 
@@ -159,25 +165,14 @@ func (p *Proxy) requests(l *link) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := l.client.Read(buffer)
-		if n > 0 {
-			p.arrest(l, buffer[:n])
-			l.mu.Lock()
-			held := l.held
-			if held {
-				l.request = append(l.request, buffer[:n]...)
-			}
-			l.mu.Unlock()
-			if !held {
-				if _, err := l.server.Write(buffer[:n]); err != nil {
-					_ = l.client.Close()
-				}
-			}
+		if n > 0 && p.request(l, buffer[:n]) != nil {
+			_ = l.client.Close()
 		}
 		if err != nil {
-			l.mu.Lock()
-			held := l.held
-			l.mu.Unlock()
-			if !held {
+			l.answering.Lock()
+			swallow := l.swallow
+			l.answering.Unlock()
+			if !swallow {
 				_ = l.server.Close()
 			}
 			return
@@ -185,19 +180,41 @@ func (p *Proxy) requests(l *link) {
 	}
 }
 
-// arrest holds up the link if the bytes are what the proxy waits for.
-func (p *Proxy) arrest(l *link, request []byte) {
+// request passes on or holds back some bytes. When whoever waits for a request
+// hears of it, the bytes are already there to be delivered.
+func (p *Proxy) request(l *link, data []byte) error {
+	l.requesting.Lock()
+	defer l.requesting.Unlock()
+	held := p.arrest(data)
+	if held != nil {
+		l.holding = true
+		l.answering.Lock()
+		l.swallow = true
+		l.answering.Unlock()
+	}
+	if !l.holding {
+		_, err := l.server.Write(data)
+		return err
+	}
+	l.request = append(l.request, data...)
+	if held != nil {
+		held.link = l
+		close(held.hit)
+	}
+	return nil
+}
+
+// arrest returns what waits for these bytes, if anything does. It waits for
+// them only once.
+func (p *Proxy) arrest(data []byte) *Held {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.armed == nil || !bytes.Contains(request, p.armed.match) {
-		return
+	if p.armed == nil || !bytes.Contains(data, p.armed.match) {
+		return nil
 	}
-	l.mu.Lock()
-	l.held = true
-	l.mu.Unlock()
-	p.armed.link = l
-	close(p.armed.hit)
+	held := p.armed
 	p.armed = nil
+	return held
 }
 
 // answers passes on what the server says.
@@ -206,19 +223,19 @@ func (p *Proxy) answers(l *link) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := l.server.Read(buffer)
-		l.mu.Lock()
-		held := l.held
-		if held {
+		l.answering.Lock()
+		swallow := l.swallow
+		if swallow {
 			l.answer.Write(buffer[:n])
 		}
-		l.mu.Unlock()
-		if held {
+		l.answering.Unlock()
+		if swallow {
 			once.Do(func() { close(l.answered) })
 		} else if _, err := l.client.Write(buffer[:n]); err != nil {
 			_ = l.server.Close()
 		}
 		if err != nil {
-			if !held {
+			if !swallow {
 				_ = l.client.Close()
 			}
 			p.mu.Lock()
