@@ -41,11 +41,26 @@ type Options struct {
 	// Namespace of the ConfigMap that reserves resource versions. Default
 	// [DefaultNamespace].
 	Namespace string
+	// Storage is where clustertasks and customtasks are stored, under
+	// /registry/search.task.example.example.com. Without it these two are not
+	// served.
+	Storage *Endpoint
 	// EventsPerTask is how many Events of a Task are shown, the newest.
 	// Default combinedtask.DefaultEventsPerTask.
 	EventsPerTask int
 	// Log gets a line for what users may want to know. Default: none.
 	Log logr.Logger
+}
+
+// Endpoint is where an etcd v3 client finds a store. It has the fields of
+// storage.Endpoint, so that one converts to the other.
+type Endpoint struct {
+	// URL is unix:///path/to.sock, http://host:port or https://host:port.
+	URL string
+	// CAFile, CertFile and KeyFile are PEM files for an https URL: the
+	// authority that signed the server's certificate, and the client's own
+	// certificate and key.
+	CAFile, CertFile, KeyFile string
 }
 
 func (o Options) complete() (Options, error) {
@@ -56,8 +71,10 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("no Listen: the aggregator needs a function that opens its listener")
 	case o.CertFile == "" || o.KeyFile == "":
 		return o, errors.New("no CertFile or KeyFile: the aggregator needs a serving certificate")
+	case o.Storage != nil && o.Storage.URL == "":
+		return o, errors.New("no URL in Storage: the aggregator needs one to store clustertasks and customtasks")
 	case o.EventsPerTask < 0:
-		return o, errors.New("EventsPerTask is negative")
+		return o, errors.New("a negative EventsPerTask")
 	}
 	o.Config = rest.CopyConfig(o.Config)
 	if o.Config.QPS == 0 {

@@ -98,12 +98,12 @@ func assemble(options Options) (*aggregator, error) {
 
 // wait returns once every check passes. They are asked in order, so that the
 // error names the first thing that is missing.
-func (a *aggregator) wait(ctx context.Context) error {
+func (a *aggregator) wait(ctx context.Context, checks []healthz.HealthChecker) error {
 	if err := poll(ctx, a.numbers.Reserve); err != nil {
 		return err
 	}
 	return poll(ctx, func(context.Context) error {
-		for _, check := range a.checks() {
+		for _, check := range checks {
 			if err := check.Check(nil); err != nil {
 				return fmt.Errorf("wait for %s: %w", check.Name(), err)
 			}
@@ -112,7 +112,7 @@ func (a *aggregator) wait(ctx context.Context) error {
 	})
 }
 
-// checks are what readiness means.
+// checks are what readiness means, besides the store's.
 func (a *aggregator) checks() []healthz.HealthChecker {
 	named := func(name string, check func() error) healthz.HealthChecker {
 		return healthz.NamedCheck(name, func(*http.Request) error { return check() })

@@ -45,6 +45,7 @@ func TestAggregator(t *testing.T) {
 		"needs no more rights than it has":           testOwnRights,
 		"serves a thousand watches":                  testManyWatches,
 		"waits for no slow reader":                   testSlowReader,
+		"stores kinds of its own":                    testStored,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	searchv1 "github.com/taskctl-dev/taskctl/aggregator/api/v1"
+	"github.com/taskctl-dev/taskctl/aggregator/stored"
 )
 
 // newScheme registers what clients may send and what they are sent.
@@ -20,9 +21,18 @@ func newScheme() (*runtime.Scheme, error) {
 		// The same fields can be selected as of a Task.
 		scheme.AddFieldLabelConversionFunc(searchv1.GroupVersion().WithKind("CombinedTask"), taskFieldLabel),
 	)
+	for _, kind := range storedKinds() {
+		err = errors.Join(err, scheme.AddFieldLabelConversionFunc(searchv1.GroupVersion().WithKind(kind.Name), kind.FieldLabel))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("register the types: %w", err)
 	}
+	scheme.AddTypeDefaultingFunc(&searchv1.ClusterTask{}, func(object any) {
+		stored.Default(&object.(*searchv1.ClusterTask).Spec)
+	})
+	scheme.AddTypeDefaultingFunc(&searchv1.CustomTask{}, func(object any) {
+		stored.Default(&object.(*searchv1.CustomTask).Spec)
+	})
 	// The generic API server decodes options and encodes errors in the
 	// version v1 without a group.
 	unversioned := schema.GroupVersion{Version: "v1"}

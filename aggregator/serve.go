@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
 )
 
 // lastFrames is how long connections stay open after the last request has
@@ -34,7 +35,7 @@ func (a *aggregator) serve(ctx context.Context, ready func()) error {
 		return err
 	}
 	prepared := server.PrepareRun()
-	listener, err := a.listen(ctx)
+	listener, err := a.listen(ctx, config.ReadyzChecks)
 	if err != nil {
 		abandon(server, config)
 		return err
@@ -76,8 +77,8 @@ func abandon(server *genericapiserver.GenericAPIServer, config *genericapiserver
 	}
 }
 
-func (a *aggregator) listen(ctx context.Context) (net.Listener, error) {
-	if err := a.wait(ctx); err != nil {
+func (a *aggregator) listen(ctx context.Context, checks []healthz.HealthChecker) (net.Listener, error) {
+	if err := a.wait(ctx, checks); err != nil {
 		return nil, err
 	}
 	listener, err := a.options.Listen(ctx)

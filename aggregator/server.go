@@ -52,6 +52,12 @@ func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapi
 	if err != nil {
 		return nil, nil, err
 	}
+	o.parts.scheme = scheme
+	if o.options.Storage != nil {
+		if o.parts.storage, err = store(*o.options.Storage, codecs, config); err != nil {
+			return nil, nil, err
+		}
+	}
 	server, err := config.Complete(nil).New("taskctl-aggregator", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, nil, fmt.Errorf("build the API server: %w", err)
@@ -60,7 +66,11 @@ func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapi
 
 	group := genericapiserver.NewDefaultAPIGroupInfo(searchv1.GroupName, scheme, metav1.ParameterCodec, codecs)
 	group.NegotiatedSerializer = textSerializer{codecs}
-	group.VersionedResourcesStorageMap[searchv1.GroupVersion().Version] = resources(o.parts)
+	served, err := resources(o.parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	group.VersionedResourcesStorageMap[searchv1.GroupVersion().Version] = served
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, nil, fmt.Errorf("install the API group %s: %w", searchv1.GroupName, err)
 	}
@@ -113,13 +123,16 @@ func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserv
 	// its metrics can be registered once in a process.
 	config.FlowControl = nil
 
+	config.AdmissionControl = newNamespaceCheck(o.clients.kubernetes)
+
 	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(definitions))
 	config.OpenAPIConfig.Info.Title = "taskctl"
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(definitions))
 	config.OpenAPIV3Config.Info.Title = "taskctl"
 
 	config.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
-		return withRunID(genericapiserver.DefaultBuildHandlerChain(api, c), o.options.RunID)
+		chain := genericapiserver.DefaultBuildHandlerChain(withRawBodies(api, codecs, c.MaxRequestBodyBytes), c)
+		return withRunID(withNamedCreates(chain), o.options.RunID)
 	}
 	return config, nil
 }

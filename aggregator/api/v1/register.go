@@ -36,5 +36,9 @@ func AddInternalToScheme(scheme *runtime.Scheme) error {
 }
 
 func knownTypes() []runtime.Object {
-	return []runtime.Object{&CombinedTask{}, &CombinedTaskList{}}
+	return []runtime.Object{
+		&CombinedTask{}, &CombinedTaskList{},
+		&ClusterTask{}, &ClusterTaskList{},
+		&CustomTask{}, &CustomTaskList{},
+	}
 }

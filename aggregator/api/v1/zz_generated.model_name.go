@@ -6,6 +6,16 @@
 package v1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterTask) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.ClusterTask"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterTaskList) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.ClusterTaskList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CombinedTask) OpenAPIModelName() string {
 	return "com.example.example.task.search.v1.CombinedTask"
 }
@@ -18,4 +28,24 @@ func (in CombinedTaskList) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CombinedTaskStatus) OpenAPIModelName() string {
 	return "com.example.example.task.search.v1.CombinedTaskStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CustomTask) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.CustomTask"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CustomTaskList) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.CustomTaskList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in StoredTaskSpec) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.StoredTaskSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in StoredTaskStatus) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.StoredTaskStatus"
 }
