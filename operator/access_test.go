@@ -39,7 +39,7 @@ func operatorAccess(t *testing.T, e *environment) {
 		group, resource, subresource string
 		may, mayNot                  []string
 	}{
-		{group: "example.example.com", resource: "tasks", may: []string{"list", "watch", "patch", "delete", "deletecollection"}, mayNot: []string{"create", "update", "get"}},
+		{group: "example.example.com", resource: "tasks", may: []string{"list", "watch", "patch", "delete"}, mayNot: []string{"create", "update", "get", "deletecollection"}},
 		{group: "example.example.com", resource: "tasks", subresource: "status", may: []string{"patch"}, mayNot: []string{"update"}},
 		{resource: "events", may: []string{"create"}, mayNot: []string{"get", "list", "watch", "update", "patch", "delete"}},
 		{resource: "secrets", mayNot: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},

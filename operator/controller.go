@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	defaultConcurrency   = 16
-	namespaceConcurrency = 4
+	defaultConcurrency   = 32
+	namespaceConcurrency = 4  // namespaces at a time
+	deleteConcurrency    = 32 // Tasks of one namespace
 
 	// stopLimit bounds how long a reconciliation in flight may hold up the
 	// stop. Its requests are cancelled when the stop begins.
@@ -54,7 +55,8 @@ type Options struct {
 	// in real time.
 	Clock clock.PassiveClock
 	// MaxConcurrentReconciles is how many Tasks are worked on at a time; the
-	// default is 16. Most of the time is spent waiting for the API server.
+	// default is 32. Most of the time is spent waiting for the store, which makes
+	// concurrent writes durable together.
 	MaxConcurrentReconciles int
 	// Instance names this process in Events (reportingInstance, up to 128
 	// bytes); the default is the host's name.

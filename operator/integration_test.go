@@ -24,8 +24,9 @@ import (
 	"github.com/taskctl-dev/taskctl/test/harness"
 )
 
-// limit bounds the wait for a condition that comes within a second.
-const limit = 20 * time.Second
+// limit bounds the wait for a condition that comes within a second on an idle
+// machine.
+const limit = time.Minute
 
 // environment is an API server with the manifests applied and no operator but
 // the one that a test starts in its own process.

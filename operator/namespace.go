@@ -3,8 +3,8 @@ package operator
 import (
 	"context"
 	"fmt"
-	"slices"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,14 +34,25 @@ func (r *namespaceReconciler) Reconcile(ctx context.Context, request reconcile.R
 	if err := r.tasks.List(ctx, &tasks, client.InNamespace(request.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing the Tasks of a terminating namespace: %w", err)
 	}
-	remains := func(task taskv1.Task) bool { return task.DeletionTimestamp.IsZero() }
-	if !slices.ContainsFunc(tasks.Items, remains) {
-		return reconcile.Result{}, nil
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(deleteConcurrency)
+	for i := range tasks.Items {
+		if task := &tasks.Items[i]; task.DeletionTimestamp.IsZero() {
+			group.Go(func() error { return r.delete(groupCtx, task) })
+		}
 	}
-	if err := r.tasks.DeleteAllOf(ctx, &taskv1.Task{}, client.InNamespace(request.Name)); err != nil {
-		return reconcile.Result{}, fmt.Errorf("deleting the Tasks of a terminating namespace: %w", err)
+	return reconcile.Result{}, group.Wait()
+}
+
+// delete deletes one Task. Many at a time are faster than the collection in one
+// request, whose objects the API server deletes one after the other: the store
+// makes concurrent writes durable together.
+func (r *namespaceReconciler) delete(ctx context.Context, task *taskv1.Task) error {
+	err := r.tasks.Delete(ctx, task, client.Preconditions{UID: &task.UID})
+	if err != nil && !outdated(err) {
+		return fmt.Errorf("deleting the Task %s of a terminating namespace: %w", task.Name, err)
 	}
-	return reconcile.Result{}, nil
+	return nil
 }
 
 // addNamespaceReconciler adds the controller that watches namespaces.

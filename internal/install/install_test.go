@@ -27,7 +27,7 @@ import (
 )
 
 // limit bounds everything that a test waits for.
-const limit = 30 * time.Second
+const limit = time.Minute
 
 const group = "search.task.example.example.com"
 
