@@ -2,142 +2,16 @@ package aggregator_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
+	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/taskctl-dev/taskctl/aggregator"
+	"k8s.io/client-go/rest"
+
 	"github.com/taskctl-dev/taskctl/test/harness"
 )
-
-// storedKind is what the tests of the stored kinds differ in.
-type storedKind struct {
-	control
-	name, resource string
-	namespace      string // "" for a cluster-scoped kind
-}
-
-// path of the collection.
-func (k storedKind) path() string {
-	if k.namespace == "" {
-		return "/apis/search.task.example.example.com/v1/" + k.resource
-	}
-	return in(k.namespace)[:len(in(k.namespace))-len("combinedtasks")] + k.resource
-}
-
-// manifest is one object; fields are more lines of its spec.
-func (k storedKind) manifest(name string, fields ...string) string {
-	text := fmt.Sprintf("apiVersion: search.task.example.example.com/v1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  deadline: \"2099-01-02T03:04:05Z\"\n", k.name, name)
-	for _, field := range fields {
-		text += "  " + field + "\n"
-	}
-	return text
-}
-
-func (k storedKind) file(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "object.yaml")
-	must(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
-// try runs kubectl in the kind's namespace.
-func (k storedKind) try(t *testing.T, args ...string) harness.Result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if k.namespace != "" {
-		args = append(args, "-n", k.namespace)
-	}
-	return k.Kubectl(ctx, args...)
-}
-
-func (k storedKind) kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	r := k.try(t, args...)
-	if r.Code != 0 {
-		t.Fatalf("kubectl %q: exit code %d: %s%s", args, r.Code, r.Stdout, r.Stderr)
-	}
-	return r.Stdout
-}
-
-// refused checks that kubectl fails and says this.
-func (k storedKind) refused(t *testing.T, parts []string, args ...string) {
-	t.Helper()
-	r := k.try(t, args...)
-	for _, part := range parts {
-		if r.Code == 0 || !strings.Contains(r.Stderr, part) {
-			t.Errorf("kubectl %q: exit code %d, want %q in %s%s", args, r.Code, part, r.Stdout, r.Stderr)
-		}
-	}
-}
-
-// field reads one field of an object.
-func (k storedKind) field(t *testing.T, name, path string) string {
-	t.Helper()
-	return k.kubectl(t, "get", k.resource, name, "-o", "jsonpath={"+path+"}")
-}
-
-func same(t *testing.T, what, got, want string) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
-}
-
-// register lets kube-apiserver route the aggregated API to this server.
-func (s *server) register(t *testing.T) {
-	t.Helper()
-	_, port, err := net.SplitHostPort(s.address)
-	must(t, err)
-	bundle, err := os.ReadFile(s.pki("ca.crt"))
-	must(t, err)
-	registration := fmt.Sprintf(`apiVersion: v1
-kind: Service
-metadata: {name: taskctl-aggregator, namespace: taskctl-system}
-spec: {type: ExternalName, externalName: 127.0.0.1}
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1.search.task.example.example.com}
-spec:
-  group: search.task.example.example.com
-  version: v1
-  groupPriorityMinimum: 1000
-  versionPriority: 15
-  caBundle: %s
-  service: {namespace: taskctl-system, name: taskctl-aggregator, port: %s}
-`, base64.StdEncoding.EncodeToString(bundle), port)
-	file := storedKind{}.file(t, registration)
-	if r := s.Kubectl(t.Context(), "apply", "-f", file); r.Code != 0 {
-		t.Fatal(r.Stderr)
-	}
-	t.Cleanup(func() {
-		if r := s.Kubectl(context.WithoutCancel(t.Context()), "delete", "-f", file); r.Code != 0 {
-			t.Error(r.Stderr)
-		}
-	})
-	eventually(t, "the API server routes to the aggregator", func() error {
-		r := s.Kubectl(t.Context(), "get", "clustertasks")
-		if r.Code != 0 {
-			return fmt.Errorf("exit code %d: %s", r.Code, r.Stderr)
-		}
-		return nil
-	})
-}
-
-func (c control) storing(t *testing.T) aggregator.Options {
-	t.Helper()
-	options := c.options(t)
-	options.Storage = &aggregator.Endpoint{URL: "unix://" + filepath.Join(c.DataDir, "run", "etcd.sock")}
-	return options
-}
 
 // testStored reads and writes the stored kinds through kube-apiserver.
 func testStored(t *testing.T, c control) {
@@ -322,25 +196,43 @@ func storedDeletion(t *testing.T, k storedKind) {
 	same(t, "left", k.kubectl(t, "get", k.resource, "-o", "name"), "")
 }
 
+// storedWatch takes the events from kube-apiserver itself; what kubectl makes of
+// them is the end-to-end tests' matter.
 func storedWatch(t *testing.T, k storedKind) {
-	printed := make(chan harness.Result, 1)
-	go func() {
-		args := []string{"get", k.resource, "-w", "--output-watch-events", "--request-timeout=8s"}
-		if k.namespace != "" {
-			args = append(args, "-n", k.namespace)
-		}
-		printed <- k.Kubectl(context.WithoutCancel(t.Context()), args...)
-	}()
+	config := k.REST()
+	client, err := rest.HTTPClientFor(config)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+k.path()+"?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", nil)
+	must(t, err)
 	k.kubectl(t, "create", "-f", k.file(t, k.manifest("a", "priority: 1")))
-	k.kubectl(t, "wait", "--for=jsonpath={.spec.priority}=1", k.resource+"/a", "--timeout=10s")
-	k.kubectl(t, "patch", k.resource, "a", "--type=merge", `-p={"spec":{"priority":2}}`)
-	k.kubectl(t, "delete", k.resource, "a")
-	out := (<-printed).Stdout
-	for _, part := range []string{"ADDED", "MODIFIED", "DELETED"} {
-		if !strings.Contains(out, part) {
-			t.Errorf("no %s in:\n%s", part, out)
+	response, err := client.Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	events := json.NewDecoder(response.Body)
+	next := func(want string) {
+		t.Helper()
+		var event struct {
+			Type   string
+			Object struct {
+				Kind     string
+				Metadata struct {
+					Name        string
+					Annotations map[string]string
+				}
+			}
 		}
+		must(t, events.Decode(&event))
+		got := event.Type + " " + event.Object.Kind + " " + event.Object.Metadata.Name + event.Object.Metadata.Annotations["k8s.io/initial-events-end"]
+		same(t, "event", got, want)
 	}
+	next("ADDED " + k.name + " a")
+	next("BOOKMARK " + k.name + " true")
+	k.kubectl(t, "patch", k.resource, "a", "--type=merge", `-p={"spec":{"priority":2}}`)
+	next("MODIFIED " + k.name + " a")
+	k.kubectl(t, "delete", k.resource, "a")
+	next("DELETED " + k.name + " a")
 }
 
 func storedExplain(t *testing.T, k storedKind) {
@@ -360,65 +252,4 @@ func storedPreconditions(t *testing.T, k storedKind) {
 	if r := k.Kubectl(t.Context(), "delete", "--raw", k.path()+"/a", "-f", other); r.Code == 0 || !strings.Contains(r.Stderr, "Conflict") {
 		t.Errorf("delete with another UID: %+v", r)
 	}
-}
-
-func storedNamespaces(t *testing.T, c control) {
-	k := storedKind{c, "CustomTask", "customtasks", c.namespace(t)}
-	nowhere := storedKind{c, "CustomTask", "customtasks", "no-such-namespace"}
-	nowhere.refused(t, []string{"NotFound", `namespaces "no-such-namespace" not found`}, "create", "-f", k.file(t, k.manifest("a", "priority: 1")))
-
-	held := strings.Replace(k.manifest("held", "priority: 1"), "name: held", "name: held\n  finalizers: [example.com/held]", 1)
-	k.kubectl(t, "create", "-f", k.file(t, held))
-	start := time.Now()
-	k.kubectl(t, "delete", "namespace", k.namespace, "--wait=false")
-	eventually(t, "the namespace is being deleted", func() error {
-		r := k.try(t, "create", "-f", k.file(t, k.manifest("late", "priority: 1")))
-		if r.Code == 0 || !strings.Contains(r.Stderr, "being terminated") {
-			return fmt.Errorf("%+v", r)
-		}
-		return nil
-	})
-	k.kubectl(t, "patch", "customtasks", "held", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
-	r := c.Kubectl(t.Context(), "wait", "--for=delete", "namespace/"+k.namespace, "--timeout=60s")
-	if r.Code != 0 {
-		t.Errorf("the namespace is still there after %s: %+v", time.Since(start), r)
-	}
-}
-
-func storedOwners(t *testing.T, c control) {
-	k := storedKind{c, "CustomTask", "customtasks", c.namespace(t)}
-	k.kubectl(t, "create", "configmap", "owner")
-	uid := k.kubectl(t, "get", "configmap", "owner", "-o", "jsonpath={.metadata.uid}")
-	owned := strings.Replace(k.manifest("owned", "priority: 1"), "name: owned",
-		"name: owned\n  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: "+uid+"}]", 1)
-	k.kubectl(t, "create", "-f", k.file(t, owned))
-	k.kubectl(t, "delete", "configmap", "owner")
-	k.kubectl(t, "wait", "--for=delete", "customtasks/owned", "--timeout=60s")
-}
-
-func storedRestart(t *testing.T, c control, s *server) {
-	k := storedKind{c, "ClusterTask", "clustertasks", ""}
-	k.kubectl(t, "create", "-f", k.file(t, k.manifest("kept", "priority: 4")))
-	version := func() (number int64) {
-		var list struct {
-			Metadata struct {
-				ResourceVersion json.Number
-			}
-		}
-		must(t, json.Unmarshal([]byte(s.get(t, c.asAdmin(t), k.path()).body), &list))
-		number, err := list.Metadata.ResourceVersion.Int64()
-		must(t, err)
-		return number
-	}
-	before := version()
-	address := s.address
-	s.stop()
-	options := c.storing(t)
-	options.Listen = listenAgain(address)
-	s = c.run(t, options)
-	if after := version(); after < before {
-		t.Errorf("the version is %d, and was %d before the restart", after, before)
-	}
-	same(t, "priority", k.field(t, "kept", ".spec.priority"), "4")
-	k.kubectl(t, "delete", "clustertasks", "kept")
 }

@@ -21,10 +21,40 @@ func (p *program) aggregatorCommand() *cli.Command {
 			Name:        "run",
 			Usage:       "serve the aggregated API, in the foreground",
 			Description: "manifests/deploy has the Deployment that runs it in a cluster.",
-			Flags:       append(partFlags(), &cli.StringFlag{Name: "address", Value: ":8443", Usage: "`ADDRESS` (HOST:PORT) to serve on"}),
+			Flags:       append(partFlags(), aggregatorFlags()...),
 			Action:      noArguments(p.aggregatorRun),
 		}},
 	}
+}
+
+func aggregatorFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "address", Value: ":8443", Usage: "`ADDRESS` (HOST:PORT) to serve on"},
+		&cli.StringFlag{
+			Name:  "storage-endpoint",
+			Usage: "`URL` (https://, http:// or unix://) of the etcd or the `taskctl storage serve` that keeps clustertasks and customtasks; without it these are not served",
+		},
+		&cli.StringFlag{Name: "storage-cafile", Usage: "`FILE` with the authority of the endpoint's certificate"},
+		&cli.StringFlag{Name: "storage-certfile", Usage: "`FILE` with the client certificate for the endpoint"},
+		&cli.StringFlag{Name: "storage-keyfile", Usage: "`FILE` with that certificate's key"},
+	}
+}
+
+// aggregatorStorage is nil where no endpoint is given.
+func aggregatorStorage(c *cli.Context) (*aggregator.Endpoint, error) {
+	endpoint := aggregator.Endpoint{
+		URL:      c.String("storage-endpoint"),
+		CAFile:   c.String("storage-cafile"),
+		CertFile: c.String("storage-certfile"),
+		KeyFile:  c.String("storage-keyfile"),
+	}
+	if endpoint.URL != "" {
+		return &endpoint, nil
+	}
+	if endpoint != (aggregator.Endpoint{}) {
+		return nil, usageError("--storage-cafile, --storage-certfile and --storage-keyfile need --storage-endpoint")
+	}
+	return nil, nil
 }
 
 func (p *program) aggregatorRun(c *cli.Context) error {
@@ -35,6 +65,10 @@ func (p *program) aggregatorRun(c *cli.Context) error {
 	if c.String("tls-cert-file") == "" || c.String("tls-key-file") == "" {
 		return usageError("the aggregated API needs --tls-cert-file and --tls-key-file")
 	}
+	endpoint, err := aggregatorStorage(c)
+	if err != nil {
+		return err
+	}
 	config, err := p.clusterConfig(c)
 	if err != nil {
 		return err
@@ -44,6 +78,7 @@ func (p *program) aggregatorRun(c *cli.Context) error {
 		Config:   config,
 		CertFile: c.String("tls-cert-file"),
 		KeyFile:  c.String("tls-key-file"),
+		Storage:  endpoint,
 		Log:      log.WithName(supervisor.Aggregator),
 		Listen: func(ctx context.Context) (net.Listener, error) {
 			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.String("address"))

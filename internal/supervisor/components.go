@@ -14,6 +14,7 @@ import (
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
 	"github.com/taskctl-dev/taskctl/internal/pki"
 	"github.com/taskctl-dev/taskctl/operator"
+	"github.com/taskctl-dev/taskctl/storage"
 )
 
 // components is the table of docs/architecture.md. Each may take as long to
@@ -38,7 +39,7 @@ func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 		{Name: Manifests, Needs: []string{Cleanup}, Run: once(a.applyManifests(admin)), StartTimeout: limit, StopTimeout: 2 * second},
 		{Name: Operator, Needs: []string{Manifests}, Run: a.runOperator, Restart: true, StartTimeout: limit, StopTimeout: 7 * second},
 		{Name: Webhooks, Needs: []string{Manifests}, Run: a.runWebhooks, Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
-		{Name: Aggregator, Needs: []string{Manifests}, Run: a.runAggregator, Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
+		{Name: Aggregator, Needs: []string{Manifests}, Run: a.runAggregator(backend.Endpoint()), Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
 		{
 			Name: Registration, Needs: []string{Operator, Webhooks, Aggregator, ControllerManager}, Run: a.register(admin),
 			Restart: true, StartTimeout: limit, StopTimeout: 5 * second,
@@ -83,16 +84,23 @@ func (a *Appliance) runWebhooks(ctx context.Context, ready func()) error {
 	}, ready)
 }
 
-func (a *Appliance) runAggregator(ctx context.Context, ready func()) error {
-	serving := a.pki.ServingFiles(pki.AggregatorServing)
-	return aggregator.Run(ctx, aggregator.Options{
-		Config:   a.pki.RESTConfig(a.server, pki.Aggregator),
-		Listen:   func(ctx context.Context) (net.Listener, error) { return a.listenAs(ctx, Aggregator) },
-		CertFile: serving.Cert,
-		KeyFile:  serving.Key,
-		RunID:    a.runID,
-		Log:      a.logs.Logr(Aggregator),
-	}, ready)
+// runAggregator is given the store that kube-apiserver uses too: what the
+// aggregated API stores itself lies beside everything else, and is routed like
+// it.
+func (a *Appliance) runAggregator(endpoint storage.Endpoint) func(context.Context, func()) error {
+	return func(ctx context.Context, ready func()) error {
+		serving := a.pki.ServingFiles(pki.AggregatorServing)
+		kept := aggregator.Endpoint(endpoint)
+		return aggregator.Run(ctx, aggregator.Options{
+			Config:   a.pki.RESTConfig(a.server, pki.Aggregator),
+			Listen:   func(ctx context.Context) (net.Listener, error) { return a.listenAs(ctx, Aggregator) },
+			CertFile: serving.Cert,
+			KeyFile:  serving.Key,
+			RunID:    a.runID,
+			Storage:  &kept,
+			Log:      a.logs.Logr(Aggregator),
+		}, ready)
+	}
 }
 
 // listenAs opens a component's port and remembers it for the registration.

@@ -36,7 +36,8 @@ func TestPartsAlone(t *testing.T) {
 
 	address := freeAddress(t)
 	aggregator := s.start("aggregator", "run", "--kubeconfig", s.identity("aggregator"), "--address", address,
-		"--tls-cert-file", filepath.Join(pki, "aggregator-serving.crt"), "--tls-key-file", filepath.Join(pki, "aggregator-serving.key"))
+		"--tls-cert-file", filepath.Join(pki, "aggregator-serving.crt"), "--tls-key-file", filepath.Join(pki, "aggregator-serving.key"),
+		"--storage-endpoint", "unix://"+filepath.Join(s.state("taskctl"), "run", "etcd.sock"))
 	aggregator.await("msg=ready")
 	if !answers("https://" + address + "/readyz") {
 		t.Error("/readyz of the aggregated API is not 200")
@@ -55,6 +56,7 @@ func TestPartsAlone(t *testing.T) {
 
 	s.fails(2, []string{"operator", "run", "--webhook-address", ":0"}, "--tls-cert-file")
 	s.fails(2, []string{"aggregator", "run"}, "--tls-cert-file")
+	s.fails(2, []string{"aggregator", "run", "--tls-cert-file=c", "--tls-key-file=k", "--storage-cafile=f"}, "--storage-endpoint")
 	s.fails(1, []string{"operator", "run"}, "there is no cluster", "--kubeconfig")
 }
 

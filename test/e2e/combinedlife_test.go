@@ -15,11 +15,19 @@ func TestCombinedTasksAfterAKill(t *testing.T) {
 	dataDir := filepath.Join(t.TempDir(), "data")
 	a := harness.StartIn(t, dataDir)
 	createTasks(t, a, "default", 1, 2)
-	before := listVersion(t, a)
+	kubectl(t, a, "create", "-f", file(t, storedManifest("ClusterTask", "kept", "details: survives")+storedManifest("CustomTask", "kept")))
+	before := listVersion(t, a, "combinedtasks")
+	stored := map[string]uint64{"clustertasks": listVersion(t, a, "clustertasks"), "customtasks": listVersion(t, a, "customtasks")}
 	a.Kill()
 
 	again := harness.StartIn(t, dataDir)
-	if after := listVersion(t, again); after <= before {
+	for resource, before := range stored {
+		if after := listVersion(t, again, resource); after < before {
+			t.Errorf("the version of %s is %d, and was %d before the kill", resource, after, before)
+		}
+	}
+	contains(t, kubectl(t, again, "get", "clustertasks,customtasks", "-o", "yaml"), "details: survives", "kind: CustomTask")
+	if after := listVersion(t, again, "combinedtasks"); after <= before {
 		t.Errorf("the version is %d, and was %d before the kill", after, before)
 	}
 	path := "/apis/search.task.example.example.com/v1/combinedtasks?resourceVersion=" + strconv.FormatUint(before, 10)
@@ -34,9 +42,9 @@ func TestCombinedTasksAfterAKill(t *testing.T) {
 	}
 }
 
-func listVersion(t *testing.T, a *harness.Appliance) uint64 {
+func listVersion(t *testing.T, a *harness.Appliance, resource string) uint64 {
 	t.Helper()
-	raw := kubectl(t, a, "get", "--raw", "/apis/search.task.example.example.com/v1/combinedtasks?limit=1")
+	raw := kubectl(t, a, "get", "--raw", searchAPI+resource+"?limit=1")
 	_, rest, _ := strings.Cut(raw, `"resourceVersion":"`)
 	text, _, _ := strings.Cut(rest, `"`)
 	number, err := strconv.ParseUint(text, 10, 64)

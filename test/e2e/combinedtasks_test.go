@@ -38,7 +38,6 @@ func TestCombinedTasks(t *testing.T) {
 		"are waited for":                         combinedWait,
 		"are for those who may read both halves": combinedRights,
 		"fill the caches of controllers":         combinedCache,
-		"don't hold up a namespace":              combinedNamespaceDeletion,
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := "combined-" + strings.Trim(strings.Map(lowerOrDash, name), "-")
@@ -352,16 +351,4 @@ func combinedCache(t *testing.T, a *harness.Appliance, namespace string) {
 	eventually(t, "the cache follows", knows("t0+1 t1+2"))
 	kubectl(t, a, "delete", "tasks", "t0", "-n", namespace)
 	eventually(t, "the cache forgets", knows("t1+2"))
-}
-
-func combinedNamespaceDeletion(t *testing.T, a *harness.Appliance, namespace string) {
-	createTasks(t, a, namespace, make([]int, 100)...)
-	start := time.Now()
-	kubectl(t, a, "delete", "namespace", namespace, "--timeout=30s")
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("a namespace with 100 Tasks was deleted in %s", took)
-	}
-	eventually(t, "no combinedtask is left", func() bool {
-		return kubectl(t, a, "get", "combinedtasks", "-n", namespace, "-o", "name") == ""
-	})
 }
