@@ -75,9 +75,9 @@ func stopAppliance(ctx context.Context, values common) (bool, error) {
 	// just begun is asked again.
 	deadline := time.Now().Add(askLimit)
 	for {
-		err := askToStop(ctx, values)
+		pid, err := askToStop(ctx, values)
 		if err == nil {
-			break
+			return true, awaitEnd(ctx, values, pid, stopLimit)
 		}
 		if info, inspectErr := datadir.Inspect(values.dataDir); inspectErr != nil || !info.Held {
 			return true, inspectErr
@@ -93,13 +93,12 @@ func stopAppliance(ctx context.Context, values common) (bool, error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return true, awaitEnd(ctx, values, stopLimit)
 }
 
-func askToStop(ctx context.Context, values common) error {
+func askToStop(ctx context.Context, values common) (pid int, err error) {
 	client, err := client(values)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, askLimit)

@@ -86,8 +86,9 @@ func client(values common) (*control.Client, error) {
 	return control.NewClient(info.State.ControlSocket()), nil
 }
 
-// awaitEnd waits until no process owns the data folder, at most limit.
-func awaitEnd(ctx context.Context, values common, limit time.Duration) error {
+// awaitEnd waits until the process no longer owns the data folder, at most
+// limit. Another may own it by then.
+func awaitEnd(ctx context.Context, values common, pid int, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -97,7 +98,8 @@ func awaitEnd(ctx context.Context, values common, limit time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if !info.Held {
+		// A new owner is 0 for the moment before it has written its own.
+		if !info.Held || info.PID != pid && info.PID != 0 {
 			return nil
 		}
 		select {
@@ -106,7 +108,7 @@ func awaitEnd(ctx context.Context, values common, limit time.Duration) error {
 			if parent := context.Cause(ctx); parent != context.DeadlineExceeded {
 				return parent
 			}
-			return fmt.Errorf("process %d has not stopped within %s: look at taskctl logs supervisor%s, or end it with kill -9 %d", info.PID, limit, values.nameFlag(), info.PID)
+			return fmt.Errorf("process %d has not stopped within %s: look at taskctl logs supervisor%s, or end it with kill -9 %d", pid, limit, values.nameFlag(), pid)
 		}
 	}
 }

@@ -106,19 +106,15 @@ func openFolder(ctx context.Context, config *upConfig) (*datadir.Folder, *contro
 		}
 	}
 	folder, err := datadir.Open(config.dataDir, config.name)
-	var locked *datadir.LockedError
-	if errors.As(err, &locked) {
-		folder, err = nil, nil
-		running, err := compareRunning(ctx, *config, locked)
-		if running != nil || err != nil {
-			return nil, running, err
+	for locked := new(datadir.LockedError); errors.As(err, &locked); {
+		running, compareErr := compareRunning(ctx, *config, locked)
+		if running != nil || compareErr != nil {
+			return nil, running, compareErr
 		}
-		if err := awaitEnd(ctx, config.common, stopLimit); err != nil {
+		if err := awaitEnd(ctx, config.common, locked.PID, stopLimit); err != nil {
 			return nil, nil, err
 		}
-		if folder, err = datadir.Open(config.dataDir, config.name); err != nil {
-			return nil, nil, err
-		}
+		folder, err = datadir.Open(config.dataDir, config.name)
 	}
 	if err != nil {
 		return nil, nil, err

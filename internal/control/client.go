@@ -44,14 +44,19 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// Stop asks for an ordered stop. It returns when the request was accepted, not
-// when the appliance has stopped.
-func (c *Client) Stop(ctx context.Context) error {
+// Stop asks for an ordered stop. It returns the process that stops when the
+// request was accepted, not when the appliance has stopped.
+func (c *Client) Stop(ctx context.Context) (pid int, err error) {
+	var accepted stopAnswer
 	body, err := c.do(ctx, http.MethodPost, "/stop", nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return body.Close()
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(&accepted); err != nil {
+		return 0, fmt.Errorf("reading the answer of the control socket: %w", err)
+	}
+	return accepted.PID, nil
 }
 
 // Logs copies log lines to w until they end, or, following, until the

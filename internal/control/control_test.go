@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -64,8 +65,8 @@ func TestStopIsPassedOn(t *testing.T) {
 	var stops atomic.Int32
 	client := serve(t, &Server{Stop: func() { stops.Add(1) }})
 	for range 2 {
-		if err := client.Stop(t.Context()); err != nil {
-			t.Fatal(err)
+		if pid, err := client.Stop(t.Context()); err != nil || pid != os.Getpid() {
+			t.Fatalf("pid %d, error %v", pid, err)
 		}
 	}
 	if stops.Load() != 2 {

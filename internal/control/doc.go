@@ -5,7 +5,7 @@
 //
 //	GET  /status                                   a Status as JSON
 //	GET  /logs?component=NAME&since=TIME&follow=1  lines of text; component may be repeated
-//	POST /stop                                     202; the appliance stops in order
+//	POST /stop                                     202 {"pid": N}; that process stops in order
 //
 // Errors are {"error": "…"} with a status of 4xx or 5xx. Who may open the
 // socket may do all of it: the socket's folder belongs to the user alone.

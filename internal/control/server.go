@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/taskctl-dev/taskctl/internal/logging"
@@ -59,7 +60,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.Status()) }
 
 func (s *Server) stop(w http.ResponseWriter, _ *http.Request) {
-	w.WriteHeader(http.StatusAccepted)
+	answer(w, http.StatusAccepted, stopAnswer{PID: os.Getpid()})
 	s.Stop()
 }
 

@@ -70,6 +70,12 @@ type Component struct {
 	LogFile   string    `json:"logFile,omitempty"`
 }
 
+// stopAnswer tells which process stops, so that its end can be told from that
+// of a process that follows it.
+type stopAnswer struct {
+	PID int `json:"pid"`
+}
+
 type errorBody struct {
 	Error string `json:"error"`
 }

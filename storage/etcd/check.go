@@ -29,7 +29,10 @@ func (s *Server) check() error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return explain(err)
 	}
-	return s.checkLock()
+	if err := s.checkLock(); err != nil {
+		return err
+	}
+	return s.clearUnborn()
 }
 
 // checkLock finds another process that has the database open. etcd waits for
