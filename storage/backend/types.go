@@ -5,7 +5,7 @@ type State struct {
 	Epoch   int64 // number of the ownership; each Acquire raises it
 	LastRev int64 // newest revision stored here; 1 in an empty database
 	LastID  int64 // ID of the newest version; 0 in an empty database
-	Floor   int64 // the engine's compaction mark: 0 at first, never lower later
+	Floor   int64 // the engine's compaction mark: one above the oldest readable revision; 0 at first, never lower later
 	Swept   int64 // the engine's: how far the compaction's deletion has come
 }
 
@@ -21,6 +21,9 @@ type Version struct {
 	Deleted bool  // a tombstone: the key is absent from Rev on
 	Key     []byte
 	Value   []byte // nil where a call does not read values, and in tombstones
+	// Mark is not 0 in a change that others made (see Shared): Change.Mark.
+	// The change is stored; Apply adds its numbers. Reads leave it 0.
+	Mark int64
 }
 
 // Batch is what one database transaction stores. Every field may be empty; a
@@ -45,6 +48,9 @@ type Batch struct {
 	Sweep []int64
 	// Swept becomes meta's swept where it is not 0.
 	Swept int64
+	// Foreign is how many of the changes that Shared.Foreign returns, from
+	// the first, are dealt with once the batch is stored.
+	Foreign int
 }
 
 // Lease is a lease's row. Keys refer to it by Version.Lease.
@@ -59,6 +65,11 @@ type Limits struct {
 	KeyBytes   int // longest key that the index takes
 	ValueBytes int // longest value
 	BatchBytes int // sum of keys and values of one Apply, beside one version's
+	// Versions is the most versions of one Apply. A single transaction may
+	// have more, up to Transaction, if it is alone in its Apply.
+	Versions, Transaction int
+	// KeyOnce says that a key may be only once in an Apply.
+	KeyOnce bool
 }
 
 // Size is how large a database is, in bytes.

@@ -22,8 +22,9 @@ type batch struct {
 	events []*event
 	store  backend.Batch
 	leases []leaseChange
-	copied []int64 // leases whose rows the backend did not have before
-	force  bool    // ask the database even if there is nothing to store
+	copied []int64             // leases whose rows the backend did not have before
+	force  bool                // ask the database even if there is nothing to store
+	keys   map[string]struct{} // of the versions, where a key may be there only once
 }
 
 func (s *shard) newBatch(ctx context.Context) *batch {
@@ -39,7 +40,7 @@ func (s *shard) newBatch(ctx context.Context) *batch {
 // empty says whether there is nothing to store.
 func (b *batch) empty() bool {
 	return !b.force && len(b.store.Versions) == 0 && len(b.store.PutLeases) == 0 && len(b.store.DeleteLeases) == 0 &&
-		b.store.Floor == 0 && len(b.store.Sweep) == 0 && b.store.Swept == 0
+		b.store.Floor == 0 && len(b.store.Sweep) == 0 && b.store.Swept == 0 && b.store.Foreign == 0
 }
 
 // snapshot is the state that the batch has reached. A transaction of this
@@ -139,6 +140,36 @@ func (w *writer) rollback() {
 	w.changes = nil
 }
 
+// admits says whether the batch can take the transaction's changes, too:
+// errBatchFull if another batch can, or why none can.
+func (b *batch) admits(changes []change) error {
+	limits := &b.shard.limits
+	if limits.Versions == 0 && !limits.KeyOnce || len(changes) == 0 {
+		return nil
+	}
+	have := len(b.store.Versions)
+	switch {
+	case have > 0 && have+len(changes) > limits.Versions && limits.Versions > 0:
+		return errBatchFull
+	case limits.Transaction > 0 && len(changes) > limits.Transaction:
+		return errTooManyWrites(b.shard.name, len(changes), limits.Transaction)
+	}
+	if !limits.KeyOnce {
+		return nil
+	}
+	own := make(map[string]struct{}, len(changes))
+	for _, c := range changes {
+		if _, taken := b.keys[c.key]; taken {
+			return errBatchFull
+		}
+		if _, twice := own[c.key]; twice {
+			return errKeyTwice(b.shard.name, c.key)
+		}
+		own[c.key] = struct{}{}
+	}
+	return nil
+}
+
 // finish draws the revision, if there is something to store, and adds the
 // changes to the batch. It returns the revision for the header, or false when
 // another backend has drawn the expected one.
@@ -158,6 +189,14 @@ func (w *writer) finish() (int64, bool) {
 	b.store.LastRev = w.rev
 	for sub, c := range w.changes {
 		b.add(c, w.rev, int64(sub))
+	}
+	if b.shard.limits.KeyOnce {
+		if b.keys == nil {
+			b.keys = map[string]struct{}{}
+		}
+		for _, key := range keys {
+			b.keys[key] = struct{}{}
+		}
 	}
 	return w.rev, true
 }

@@ -29,6 +29,19 @@ func errTooLong(what string, length, limit int) error {
 		fmt.Sprintf("etcdserver: %s is too long: %d bytes, the database takes at most %d", what, length, limit))
 }
 
+// errBatchFull says that a job has to wait for the next batch.
+var errBatchFull = errors.New("the batch is full")
+
+func errTooManyWrites(backend string, count, limit int) error {
+	return status.Error(codes.InvalidArgument,
+		fmt.Sprintf("etcdserver: a transaction that changes %d keys is too large: storage backend %q takes at most %d", count, backend, limit))
+}
+
+func errKeyTwice(backend, key string) error {
+	return status.Error(codes.InvalidArgument,
+		fmt.Sprintf("etcdserver: a transaction that changes the key %q twice is not possible in storage backend %q", key, backend))
+}
+
 // ErrWatcherDuplicateID is etcd's answer to a watch whose ID is in use.
 var ErrWatcherDuplicateID = errors.New("mvcc: duplicate watch ID provided on the WatchStream")
 

@@ -81,8 +81,11 @@ func (s *Store) revoke(ctx context.Context, id int64, expired bool) (revision in
 					return rpctypes.ErrLeaseNotFound
 				}
 				begun.Store(true)
+				var err error
+				if taken, err = b.revoke(id); err != nil {
+					return err
+				}
 				b.store.DeleteLeases = append(b.store.DeleteLeases, id)
-				taken = b.revoke(id)
 				return nil
 			},
 			failed: func() {
@@ -104,7 +107,7 @@ func (s *Store) revoke(ctx context.Context, id int64, expired bool) (revision in
 
 // revoke deletes the lease's keys that the batch's backend holds, as one
 // revision. It returns that, or 0 if there are none.
-func (b *batch) revoke(id int64) int64 {
+func (b *batch) revoke(id int64) (int64, error) {
 	keys := b.shard.lessor.keysOf(id)
 	for _, c := range b.leases {
 		if c.to == id && !slices.Contains(keys, c.key) {
@@ -119,8 +122,12 @@ func (b *batch) revoke(id int64) int64 {
 				w.delete(pointSpan(key))
 			}
 		}
+		if err := b.admits(w.changes); err != nil {
+			w.rollback()
+			return 0, err
+		}
 		if revision, drawn := w.finish(); drawn {
-			return revision
+			return revision, nil
 		}
 		w.rollback()
 	}

@@ -128,6 +128,9 @@ func (s *shard) adopt(ctx context.Context, session backend.Session, acquired tim
 		s.sequencer.extend(s.index, acquired.Add(term))
 	}
 	s.session.Store(&sessionBox{session})
+	if shared, ok := session.(backend.Shared); ok {
+		shared.Notify(s.queue.nudge)
+	}
 	return nil
 }
 

@@ -53,6 +53,10 @@ func (b *batch) txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespons
 			x.writer.rollback()
 			return nil, err
 		}
+		if err := b.admits(x.writer.changes); err != nil {
+			x.writer.rollback()
+			return nil, err
+		}
 		if rev, drawn := x.writer.finish(); drawn {
 			response.Header = &pb.ResponseHeader{Revision: rev}
 			return response, nil

@@ -18,6 +18,9 @@ const (
 	// retryRejected is how often a batch is tried again that the database
 	// rejected for a reason that is nobody's fault.
 	retryRejected = 10
+	// retryPause is the wait before a rejected batch that answers no client
+	// is tried again.
+	retryPause = 100 * time.Millisecond
 	// maintainInterval is how often housekeeping runs while the queue is
 	// never empty.
 	maintainInterval = 200 * time.Millisecond
@@ -50,7 +53,7 @@ func (s *shard) write(ctx context.Context) {
 	defer idle.Stop()
 	for ctx.Err() == nil {
 		jobs := s.queue.take(batchJobs, s.batchBytes())
-		if len(jobs) > 0 || s.sweeper.waiting() {
+		if len(jobs) > 0 || s.sweeper.waiting() || len(s.foreign()) > 0 {
 			s.commit(ctx, jobs)
 			if !s.unkempt || time.Since(maintained) < maintainInterval {
 				continue
@@ -102,19 +105,23 @@ func (s *shard) maintain(ctx context.Context) bool {
 // Nobody is answered before the outcome is certain.
 func (s *shard) commit(ctx context.Context, jobs []*job) {
 	for attempt := 0; ; attempt++ {
-		b := s.evaluate(ctx, jobs)
+		b, n := s.evaluate(ctx, jobs)
 		err := s.store(ctx, b)
 		var rejected *backend.Rejected
 		switch {
 		case err == nil:
 			s.acknowledge(b)
-			for _, j := range jobs {
+			for _, j := range jobs[:n] {
 				if j.err == nil && j.stored != nil {
 					j.stored()
 				}
 				j.finish(j.err)
 			}
-			return
+			if n == len(jobs) {
+				return
+			}
+			jobs, attempt = jobs[n:], -1
+			continue
 		case errors.As(err, &rejected):
 			s.giveBack(b)
 			if rejected.Retry && attempt < retryRejected {
@@ -126,7 +133,11 @@ func (s *shard) commit(ctx context.Context, jobs []*job) {
 				return
 			}
 			if len(jobs) == 0 {
-				s.log.Warn("compaction is refused by the database", "backend", s.name, "error", rejected.Err)
+				s.log.Warn("a batch of no client's is refused by the database", "backend", s.name, "error", rejected.Err)
+				select {
+				case <-time.After(retryPause):
+				case <-ctx.Done():
+				}
 				return
 			}
 			// One of them is to blame; it must not take the others along.
@@ -145,23 +156,29 @@ func (s *shard) commit(ctx context.Context, jobs []*job) {
 	}
 }
 
-// evaluate makes a batch of the jobs. A job's own error does not concern the
-// others.
-func (s *shard) evaluate(ctx context.Context, jobs []*job) *batch {
-	b := s.newBatch(ctx)
+// evaluate makes a batch of what others changed and of the first n jobs. A
+// job's own error does not concern the others.
+func (s *shard) evaluate(ctx context.Context, jobs []*job) (b *batch, n int) {
+	b = s.newBatch(ctx)
 	if err := s.reserve(); err != nil {
 		for _, j := range jobs {
 			j.err = err
 		}
-		return b
+		return b, len(jobs)
 	}
-	for _, j := range jobs {
+	b.takeForeign(s.foreign())
+	for n < len(jobs) {
+		j := jobs[n]
 		if j.err = j.ctx.Err(); j.err == nil {
 			j.err = j.evaluate(b)
 		}
+		if j.err == errBatchFull {
+			break
+		}
+		n++
 	}
 	s.sweeper.fill(&b.store, len(jobs) == 0)
-	return b
+	return b, n
 }
 
 // store hands the batch to the database. It returns nil when the batch is

@@ -59,10 +59,42 @@ func (s *store) must(err error) {
 	}
 }
 
+// apply stores a batch, in pieces where the database takes only so many
+// versions, or a key only once, in an Apply.
 func (s *store) apply(session backend.Session, batch *backend.Batch) {
 	s.Helper()
-	if err := session.Apply(s.ctx, batch); err != nil {
-		s.Fatalf("apply: %v", err)
+	for _, piece := range pieces(session.Limits(), batch) {
+		if err := session.Apply(s.ctx, piece); err != nil {
+			s.Fatalf("apply: %v", err)
+		}
+	}
+}
+
+// pieces cuts a batch as the engine would have made it in the first place.
+func pieces(limits backend.Limits, batch *backend.Batch) []*backend.Batch {
+	if limits.Versions == 0 {
+		return []*backend.Batch{batch}
+	}
+	var all []*backend.Batch
+	rest := *batch
+	for {
+		keys := map[string]bool{}
+		n, bytes := 0, 0
+		for n < len(rest.Versions) && n < limits.Versions {
+			v := &rest.Versions[n]
+			bytes += len(v.Key) + len(v.Value)
+			if n > 0 && (limits.KeyOnce && keys[string(v.Key)] || limits.BatchBytes > 0 && bytes > limits.BatchBytes) {
+				break
+			}
+			keys[string(v.Key)] = true
+			n++
+		}
+		if n == len(rest.Versions) {
+			return append(all, &rest)
+		}
+		first := rest.Versions[:n]
+		all = append(all, &backend.Batch{AfterID: rest.AfterID, LastRev: first[n-1].Rev, Versions: first})
+		rest.AfterID, rest.Versions = rest.AfterID+int64(n), rest.Versions[n:]
 	}
 }
 
