@@ -1,11 +1,6 @@
 package storage
 
+import "github.com/taskctl-dev/taskctl/storage/endpoint"
+
 // Endpoint is where an etcd v3 client finds the store.
-type Endpoint struct {
-	// URL is unix:///path/to.sock, http://host:port or https://host:port.
-	URL string
-	// CAFile, CertFile and KeyFile are PEM files for an https URL: the
-	// authority that signed the server's certificate, and the client's own
-	// certificate and key. They are empty for unix and http.
-	CAFile, CertFile, KeyFile string
-}
+type Endpoint = endpoint.Endpoint

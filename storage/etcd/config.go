@@ -56,6 +56,9 @@ func (s *Server) config(fatal *fatalHook, streams *streams) (*embed.Config, erro
 	if config.QuotaBackendBytes == 0 {
 		config.QuotaBackendBytes = DefaultQuotaBytes
 	}
+	if s.MaxRequestBytes != 0 {
+		config.MaxRequestBytes = s.MaxRequestBytes
+	}
 	// The JSON gateway would be one more client connection to our own socket.
 	config.EnableGRPCGateway = false
 	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(streams.intercept)}

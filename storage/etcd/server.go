@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 
-	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/endpoint"
 )
 
 // DefaultQuotaBytes is the size of the database at which etcd refuses writes.
@@ -30,11 +30,14 @@ type Server struct {
 	Log io.Writer
 	// QuotaBytes is the database's size limit; default [DefaultQuotaBytes].
 	QuotaBytes int64
+	// MaxRequestBytes is the size of the largest request; default etcd's own,
+	// 1.5 MiB.
+	MaxRequestBytes uint
 }
 
 // Endpoint is where clients find the running server.
-func (s *Server) Endpoint() storage.Endpoint {
-	return storage.Endpoint{URL: "unix://" + s.Socket}
+func (s *Server) Endpoint() endpoint.Endpoint {
+	return endpoint.Endpoint{URL: "unix://" + s.Socket}
 }
 
 // Run starts the server, calls ready once it has answered a linearizable read,

@@ -1,0 +1,13 @@
+// Package endpoint says where a store is found. It stands alone, so that what a
+// store is made of can say it, too.
+package endpoint
+
+// Endpoint is where an etcd v3 client finds the store.
+type Endpoint struct {
+	// URL is unix:///path/to.sock, http://host:port or https://host:port.
+	URL string
+	// CAFile, CertFile and KeyFile are PEM files for an https URL: the
+	// authority that signed the server's certificate, and the client's own
+	// certificate and key. They are empty for unix and http.
+	CAFile, CertFile, KeyFile string
+}
