@@ -2,24 +2,20 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/taskctl-dev/taskctl/storage/backend"
 	"github.com/taskctl-dev/taskctl/storage/mvcc"
-	"github.com/taskctl-dev/taskctl/storage/mysql"
-	"github.com/taskctl-dev/taskctl/storage/postgres"
-	"github.com/taskctl-dev/taskctl/storage/sqlite"
 )
 
-// Config says which database a store lives in and how it behaves.
+// Config says which databases a store lives in and how it behaves.
 type Config struct {
+	// Topology is for a store of several databases, or of one with a name;
+	// without backends, Spec and Password are the only one.
+	Topology
 	// Spec names the database: "sqlite" (store.db in DataDir), "sqlite://FILE"
 	// (relative to DataDir), "sqlite:///FILE", a postgres:// URL or mysql:// and the driver's
 	// form of an address.
@@ -49,74 +45,46 @@ type Store struct {
 	*mvcc.Store
 }
 
-// Open opens the database that the configuration names, makes or migrates its
-// schema, takes ownership of it and loads its index. ctx bounds the start
-// alone. What is refused is refused with one line, and nothing is written then.
+// ceilingFile is the file in the data folder that keeps how far revisions were
+// handed out, so that a store of several backends can start without one of them.
+const ceilingFile = "revisions"
+
+// Open opens the databases that the configuration names, makes or migrates
+// their schemas, takes ownership of them and loads their indexes. ctx bounds
+// the start alone. What is refused is refused with one line, and nothing is
+// written then.
+//
+// A store of several backends opens though some of them cannot be reached:
+// those answer with an error that names them until they are back.
 func Open(ctx context.Context, config Config) (*Store, error) {
-	name, database, err := openDatabase(ctx, config)
+	topology, err := config.topology()
 	if err != nil {
 		return nil, err
 	}
-	store, err := mvcc.Open(ctx, mvcc.Options{
-		Backends:   []mvcc.Backend{{Name: name, Database: database}},
+	router, err := topology.Router()
+	if err != nil {
+		return nil, err
+	}
+	backends, err := openBackends(ctx, config, topology)
+	if err != nil {
+		return nil, err
+	}
+	options := mvcc.Options{
+		Backends:   backends,
+		Router:     router,
 		CacheBytes: config.CacheBytes,
 		RingBytes:  config.RingBytes,
 		RingEvents: config.RingEvents,
 		Slow:       config.Slow,
 		Logger:     config.Logger,
 		Metrics:    config.Metrics,
-	})
+	}
+	if len(backends) > 1 {
+		options.Ceiling = mvcc.CeilingFile(filepath.Join(config.DataDir, ceilingFile))
+	}
+	store, err := mvcc.Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	return &Store{Store: store}, nil
-}
-
-// openDatabase opens the database of the spec and names it by its kind.
-func openDatabase(ctx context.Context, config Config) (string, backend.Database, error) {
-	kind, rest, _ := strings.Cut(config.Spec, ":")
-	switch kind {
-	case "sqlite":
-		path, err := sqlitePath(rest, config.DataDir)
-		if err != nil {
-			return "", nil, err
-		}
-		database, err := sqlite.Open(ctx, sqlite.Config{Path: path})
-		if err != nil {
-			return "", nil, err
-		}
-		return kind, database, nil
-	case "postgres", "postgresql":
-		database, err := postgres.Open(ctx, postgres.Config{DSN: config.Spec, Password: config.Password, Logger: config.Logger})
-		if err != nil {
-			return "", nil, err
-		}
-		return "postgres", database, nil
-	case "mysql":
-		database, err := mysql.Open(ctx, mysql.Config{DSN: config.Spec, Password: config.Password, Logger: config.Logger})
-		if err != nil {
-			return "", nil, err
-		}
-		return kind, database, nil
-	}
-	return "", nil, fmt.Errorf("storage %q is of no kind that this program knows; use sqlite, sqlite:///FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE", kind)
-}
-
-func sqlitePath(rest, dataDir string) (string, error) {
-	if rest == "" {
-		return filepath.Join(dataDir, "store.db"), nil
-	}
-	name, ok := strings.CutPrefix(rest, "//")
-	if ok {
-		unescaped, err := url.PathUnescape(name)
-		ok = err == nil && unescaped != ""
-		name = unescaped
-	}
-	if !ok {
-		return "", fmt.Errorf("storage sqlite:%s names no file; write sqlite:///FILE", rest)
-	}
-	if filepath.IsAbs(name) {
-		return name, nil
-	}
-	return filepath.Join(dataDir, name), nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -32,7 +33,8 @@ func readConfigFile(c *cli.Context, into *upConfig) error {
 	if c.IsSet("storage") {
 		return nil
 	}
-	return readBackend(file, into)
+	into.options.Storage, err = readStorage(file)
+	return err
 }
 
 // checkSupported refuses what a file asks for and this build does not have. A
@@ -47,36 +49,29 @@ func checkSupported(file config.Config, clusterFlag, storageFlag bool) error {
 	if file.Storage.Line == 0 || storageFlag {
 		return nil
 	}
-	if len(file.Storage.Backends) > 1 {
-		return fmt.Errorf("%s:%d: storage.backends[1]: this build of taskctl stores in one database: use a single backend", file.File, file.Storage.Backends[1].Line)
-	}
 	if len(file.Storage.Indexes) > 0 {
 		return fmt.Errorf("%s:%d: storage.indexes[0]: this build of taskctl keeps no indexes of its own: leave the section out", file.File, file.Storage.Indexes[0].Line)
 	}
 	return nil
 }
 
-// readBackend takes the one backend of a file as the storage.
-func readBackend(file config.Config, into *upConfig) error {
-	if len(file.Storage.Backends) == 0 {
-		return nil
+// readStorage takes the storage section of a file and reads its passwords.
+func readStorage(file config.Config) (config.Storage, error) {
+	chosen := file.Storage
+	err := supervisor.CheckStorage(chosen)
+	if err == nil {
+		err = chosen.ReadPasswords(os.Getenv)
 	}
-	backend := file.Storage.Backends[0]
-	at := func(err error) error {
-		return usageError("%s:%d: storage.backends[0]: %w", file.File, backend.Line, err)
+	var wrong *config.BackendError
+	switch {
+	case err == nil:
+		return chosen, nil
+	case errors.As(err, &wrong):
+		return chosen, usageError("%s:%d: %w", file.File, wrong.Line, err)
+	case len(chosen.Backends) == 1:
+		return chosen, usageError("%s:%d: storage.backends[0]: %w", file.File, chosen.Backends[0].Line, err)
 	}
-	into.options.Storage = backend.Endpoint
-	if backend.Endpoint == "etcd://" {
-		into.options.Storage = supervisor.DefaultStorage
-	}
-	if err := supervisor.CheckStorage(into.options.Storage); err != nil {
-		return at(err)
-	}
-	var err error
-	if into.options.StoragePassword, err = backend.PasswordFrom.Read(os.Getenv); err != nil {
-		return at(err)
-	}
-	return nil
+	return chosen, usageError("%s:%d: storage: %w", file.File, chosen.Line, err)
 }
 
 // flagWords are kube-apiserver's flags as words, sorted.

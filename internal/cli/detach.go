@@ -83,8 +83,8 @@ func (p *program) detach(ctx context.Context, config upConfig) error {
 	defer read.Close()
 	command := exec.Command(path, withoutStorage(p.args)...)
 	command.Env = append(os.Environ(), eventsVariable+"=3")
-	if config.options.Storage != "" && config.options.StoragePassword == "" {
-		command.Env = append(command.Env, storageVariable+"="+config.options.Storage)
+	if config.spec != "" {
+		command.Env = append(command.Env, storageVariable+"="+config.spec)
 	}
 	command.ExtraFiles = []*os.File{write}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

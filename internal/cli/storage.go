@@ -57,7 +57,11 @@ func (p *program) storageServe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	database, err := servedDatabase(c)
+	chosen, err := servedStorage(c)
+	if err != nil {
+		return err
+	}
+	topology, err := supervisor.Topology(chosen)
 	if err != nil {
 		return err
 	}
@@ -65,13 +69,12 @@ func (p *program) storageServe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	database.DataDir = folder.Path
 	level := slog.LevelWarn - slog.Level(4*values.verbosity)
 	if values.quiet {
 		level = slog.LevelError
 	}
 	server := &serve.Server{
-		Store:                  database,
+		Store:                  storage.Config{Topology: topology, DataDir: folder.Path},
 		Listen:                 c.StringSlice("listen"),
 		TLS:                    server.TLSFiles{CertFile: c.String("cert-file"), KeyFile: c.String("key-file"), ClientCAFile: c.String("trusted-ca-file")},
 		ProgressNotifyInterval: c.Duration("progress-notify-interval"),
@@ -80,7 +83,7 @@ func (p *program) storageServe(c *cli.Context) error {
 	out := p.printer(values)
 	began := time.Now()
 	err = server.Run(c.Context, func() {
-		out.message("%s answers after %s", redacted(database.Spec), seconds(time.Since(began)))
+		out.message("%s answers after %s", chosen, seconds(time.Since(began)))
 		if values.json {
 			// A reader that has gone is no reason to stop.
 			_ = out.object(servedResult{server.URLs()})
@@ -95,32 +98,31 @@ func (p *program) storageServe(c *cli.Context) error {
 	return endedBySignal(c.Context)
 }
 
-// servedDatabase is the database that the flags or the file name.
-func servedDatabase(c *cli.Context) (storage.Config, error) {
-	up := upConfig{}
-	up.options.Storage = c.String("storage")
+// servedStorage is what the flags or the file name.
+func servedStorage(c *cli.Context) (config.Storage, error) {
+	chosen := config.FromSpec(c.String("storage"))
 	if name := c.String("file"); name != "" {
 		file, err := config.Read(name)
 		if err != nil {
-			return storage.Config{}, usageError("%w", err)
+			return chosen, usageError("%w", err)
 		}
 		if err := checkSupported(file, true, c.IsSet("storage")); err != nil {
-			return storage.Config{}, usageError("%w", err)
+			return chosen, usageError("%w", err)
 		}
 		if !c.IsSet("storage") {
-			if err := readBackend(file, &up); err != nil {
-				return storage.Config{}, err
+			if chosen, err = readStorage(file); err != nil {
+				return chosen, err
 			}
 		}
 	}
-	if up.options.Storage == "" {
-		up.options.Storage = defaultServed
+	if chosen.IsZero() {
+		chosen = config.FromSpec(defaultServed)
 	}
-	if err := supervisor.CheckStorage(up.options.Storage); err != nil {
-		return storage.Config{}, usageError("%w", err)
+	if err := supervisor.CheckStorage(chosen); err != nil {
+		return chosen, usageError("%w", err)
 	}
-	if up.options.Storage == "etcd" {
-		return storage.Config{}, usageError("etcd is an etcd already: run etcd itself, or serve sqlite, postgres://… or mysql://…")
+	if chosen.String() == "etcd" {
+		return chosen, usageError("etcd is an etcd already: run etcd itself, or serve sqlite, postgres://… or mysql://…")
 	}
-	return storage.Config{Spec: up.options.Storage, Password: up.options.StoragePassword}, nil
+	return chosen, nil
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 
 	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
@@ -13,26 +15,51 @@ import (
 func chooseStorage(up *upConfig, folder *datadir.Folder) error {
 	asked, recorded := up.options.Storage, folder.State().Storage
 	switch {
-	case recorded == "" && asked == "":
-		up.options.Storage = supervisor.DefaultStorage
-	case recorded == "", redacted(asked) == recorded:
-	case asked != "":
-		return fmt.Errorf("the objects of %s are stored in %s, and would seem lost in %s: leave --storage out, choose another --name, or start anew with --recreate",
-			folder.Path, recorded, redacted(asked))
-	case config.HidesPassword(recorded):
-		return fmt.Errorf("the objects of %s are stored in %s, whose password is not kept: give it again with -f FILE, or with %s in the environment",
-			folder.Path, recorded, storageVariable)
+	case recorded == "" && asked.IsZero():
+		up.options.Storage = config.FromSpec(supervisor.DefaultStorage)
+	case recorded == "", asked.String() == recorded:
+	case !asked.IsZero():
+		return fmt.Errorf("the objects of %s are stored in %s, and would seem lost in %s: leave --storage and -f out, choose another --name, or start anew with --recreate",
+			folder.Path, recorded, asked)
 	default:
-		up.options.Storage = recorded
+		var err error
+		if up.options.Storage, err = recordedStorage(folder); err != nil {
+			return err
+		}
 	}
-	up.options.Settings["storage"] = redacted(up.options.Storage)
+	up.options.Settings["storage"] = up.options.Storage.String()
 	return nil
 }
 
-// redacted is a --storage SPEC without its password, for people and for files.
-func redacted(spec string) string {
-	if config.Scheme(spec) == "" {
-		return spec // etcd, sqlite
+// recordedStorage is the storage that the folder was made with, with its
+// passwords read.
+func recordedStorage(folder *datadir.Folder) (config.Storage, error) {
+	state := folder.State()
+	chosen := config.FromSpec(state.Storage)
+	if len(state.Topology) > 0 {
+		chosen = config.Storage{}
+		if err := json.Unmarshal(state.Topology, &chosen); err != nil {
+			return chosen, fmt.Errorf("the storage of %s that is kept in state.json can't be read (%w): give it again with -f FILE", folder.Path, err)
+		}
 	}
-	return config.Redacted(spec)
+	if chosen.HidesPassword() {
+		return chosen, fmt.Errorf("the objects of %s are stored in %s, whose password is not kept: give it again with -f FILE, or with %s in the environment",
+			folder.Path, state.Storage, storageVariable)
+	}
+	if err := chosen.ReadPasswords(os.Getenv); err != nil {
+		return chosen, fmt.Errorf("the objects of %s are stored in %s: %w; set it, or give the storage again with -f FILE", folder.Path, state.Storage, err)
+	}
+	return chosen, nil
+}
+
+// keptTopology is what state.json keeps of a storage that a SPEC can't name.
+func keptTopology(chosen config.Storage) (json.RawMessage, error) {
+	if len(chosen.Backends) == 1 && chosen.Backends[0].PasswordFrom == (config.PasswordFrom{}) {
+		return nil, nil
+	}
+	kept, err := json.Marshal(chosen.Redacted())
+	if err != nil {
+		return nil, fmt.Errorf("keeping the storage in state.json: %w", err)
+	}
+	return kept, nil
 }

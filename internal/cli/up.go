@@ -192,11 +192,16 @@ func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder) err
 	if err := chooseStorage(config, folder); err != nil {
 		return err
 	}
+	kept, err := keptTopology(config.options.Storage)
+	if err != nil {
+		return err
+	}
 	if err := folder.Prepare(); err != nil {
 		return err
 	}
 	return folder.Update(func(s *datadir.State) {
-		s.Ephemeral, s.Storage = config.ephemeral, redacted(config.options.Storage)
+		s.Ephemeral = config.ephemeral
+		s.Storage, s.Topology = config.options.Storage.String(), kept
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/kubeconfig"
 	"github.com/taskctl-dev/taskctl/internal/supervisor"
 )
@@ -57,6 +58,7 @@ func upFlags() []cli.Flag {
 type upConfig struct {
 	common
 	options   supervisor.Options // without Folder and OnEvent
+	spec      string             // the --storage SPEC; "" if there is none
 	ephemeral bool
 	recreate  bool
 	keepLogs  string // where log files are copied to at the end; "" nowhere
@@ -66,37 +68,37 @@ type upConfig struct {
 
 // applianceConfig reads the flags of applianceFlags.
 func applianceConfig(c *cli.Context, values common) (upConfig, error) {
-	config := upConfig{common: values, options: supervisor.Options{
+	up := upConfig{common: values, spec: c.String("storage"), options: supervisor.Options{
 		Name:                values.name,
-		Storage:             c.String("storage"),
+		Storage:             config.FromSpec(c.String("storage")),
 		Port:                c.Int("port"),
 		Wait:                c.Duration("wait"),
 		Verbosity:           values.verbosity,
 		CertificateLifetime: c.Duration("certificate-lifetime"),
 	}}
-	if err := readConfigFile(c, &config); err != nil {
-		return config, err
+	if err := readConfigFile(c, &up); err != nil {
+		return up, err
 	}
 	switch driver := c.String("cluster"); driver {
 	case "auto", supervisor.Driver:
 	case "kind":
-		return config, usageError("this build of taskctl has the embedded driver only: leave --cluster out, or use --cluster embedded")
+		return up, usageError("this build of taskctl has the embedded driver only: leave --cluster out, or use --cluster embedded")
 	default:
-		return config, usageError("the driver %q is not known: use --cluster auto, embedded or kind", driver)
+		return up, usageError("the driver %q is not known: use --cluster auto, embedded or kind", driver)
 	}
-	if err := supervisor.CheckStorage(config.options.Storage); err != nil {
-		return config, usageError("%w", err)
+	if err := supervisor.CheckStorage(up.options.Storage); err != nil {
+		return up, usageError("%w", err)
 	}
-	if port := config.options.Port; port < 0 || port > 65535 {
-		return config, usageError("the port %d does not exist: use --port with 1 to 65535, or leave it out for a free one", port)
+	if port := up.options.Port; port < 0 || port > 65535 {
+		return up, usageError("the port %d does not exist: use --port with 1 to 65535, or leave it out for a free one", port)
 	}
-	if config.options.Wait <= 0 {
-		return config, usageError("the limit of --wait must be longer than 0, like 2m")
+	if up.options.Wait <= 0 {
+		return up, usageError("the limit of --wait must be longer than 0, like 2m")
 	}
-	if err := readWithout(c.String("without"), &config.options); err != nil {
-		return config, err
+	if err := readWithout(c.String("without"), &up.options); err != nil {
+		return up, err
 	}
-	return config, nil
+	return up, nil
 }
 
 func readWithout(list string, options *supervisor.Options) error {
@@ -146,8 +148,8 @@ func (c upConfig) settings() map[string]string {
 		// From the file; named as people find it there.
 		"cluster.apiServerArgs": strings.Join(flagWords(c.options.APIServerArgs), " "),
 	}
-	if c.options.Storage != "" {
-		settings["storage"] = redacted(c.options.Storage)
+	if !c.options.Storage.IsZero() {
+		settings["storage"] = c.options.Storage.String()
 	}
 	if c.options.Port != 0 {
 		settings["port"] = strconv.Itoa(c.options.Port)

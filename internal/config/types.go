@@ -37,31 +37,33 @@ type Cluster struct {
 // Storage says which resource is stored where.
 type Storage struct {
 	// Default is the backend of what no route matches.
-	Default  string
-	Backends []Backend
-	Routes   []Route
-	Indexes  []Index
+	Default  string    `json:"default"`
+	Backends []Backend `json:"backends"`
+	Routes   []Route   `json:"routes,omitempty"`
+	Indexes  []Index   `json:"indexes,omitempty"`
 	// Line is where the section begins, 0 if there is none.
-	Line int
+	Line int `json:"-"`
 }
 
 // Backend is one database.
 type Backend struct {
-	Name string
+	Name string `json:"name"`
 	// Endpoint is its URL. It may hold a password: never print it, print
 	// Redacted.
-	Endpoint     string
-	PasswordFrom PasswordFrom
-	Line         int
+	Endpoint     string       `json:"endpoint"`
+	PasswordFrom PasswordFrom `json:"passwordFrom,omitzero"`
+	// Password is what ReadPasswords found; it is never kept.
+	Password string `json:"-"`
+	Line     int    `json:"-"`
 }
 
 // PasswordFrom says where a password is read, so that it stands in no file that
 // is shared. At most one of its fields is set.
 type PasswordFrom struct {
 	// Env is the name of an environment variable.
-	Env string
+	Env string `json:"env,omitempty"`
 	// File is the path of a file.
-	File string
+	File string `json:"file,omitempty"`
 }
 
 // Read reads the password; without a source it is "". A line feed at the end of
@@ -87,23 +89,23 @@ func (p PasswordFrom) Read(getenv func(string) string) (string, error) {
 // Route sends the keys that match every field given to a backend. Group,
 // Resource, Namespace and Name are globs; "" matches all.
 type Route struct {
-	Backend   string
-	Group     string
-	Resource  string
-	Namespace string
-	Name      string
+	Backend   string `json:"backend"`
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
 	// Prefix is the beginning of an etcd key.
-	Prefix string
-	Line   int
+	Prefix string `json:"prefix,omitempty"`
+	Line   int    `json:"-"`
 }
 
 // Index is kept by the SQL backends in the write's own transaction.
 type Index struct {
-	Group    string
-	Resource string
+	Group    string `json:"group,omitempty"`
+	Resource string `json:"resource"`
 	// Labels says that every label is indexed.
-	Labels bool
+	Labels bool `json:"labels,omitempty"`
 	// Fields are paths of fields that are indexed.
-	Fields []string
-	Line   int
+	Fields []string `json:"fields,omitempty"`
+	Line   int      `json:"-"`
 }

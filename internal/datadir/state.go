@@ -31,9 +31,12 @@ type State struct {
 	Path string `json:"path"`
 	// Driver is where the API server comes from: embedded or kind.
 	Driver string `json:"driver"`
-	// Storage is where the folder's objects are stored: a --storage SPEC
-	// without its password.
+	// Storage is where the folder's objects are stored, in one line without
+	// passwords; for one database it is its --storage SPEC.
 	Storage string `json:"storage,omitempty"`
+	// Topology is the same in full, for several databases; it is the storage
+	// section of the configuration file, without passwords.
+	Topology json.RawMessage `json:"topology,omitempty"`
 	// Ephemeral folders are deleted when their appliance ends.
 	Ephemeral bool `json:"ephemeral,omitempty"`
 	// Settings are those that the running, or last, appliance was started

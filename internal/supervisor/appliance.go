@@ -101,7 +101,10 @@ func (a *Appliance) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	components := a.components(listener)
+	components, err := a.components(listener)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	if a.decorate != nil {
 		components = a.decorate(components)
 	}

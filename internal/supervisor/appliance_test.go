@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/control"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
@@ -255,8 +256,8 @@ func TestWhatCannotBeStarted(t *testing.T) {
 	}{
 		"a component that can't be left out": {Options{Without: []string{Storage}}, `"storage" can't be left out`},
 		"parts without what they work on":    {Options{Without: []string{Manifests}}, `"operator" works on what "manifests" installs`},
-		"an unknown storage":                 {Options{Storage: "oracle://u:s3cret@h"}, `the storage "oracle" is not known`},
-		"a storage that doesn't parse":       {Options{Storage: "postgres://u:s3cret@h:port/db"}, "doesn't parse"},
+		"an unknown storage":                 {Options{Storage: config.FromSpec("oracle://u:s3cret@h")}, `the storage "oracle" is not known`},
+		"a storage that doesn't parse":       {Options{Storage: config.FromSpec("postgres://u:s3cret@h:port/db")}, "doesn't parse"},
 		"a flag of ours":                     {Options{APIServerArgs: map[string][]string{"etcd-servers": {"x"}}}, "etcd-servers"},
 	} {
 		t.Run(name, func(t *testing.T) {

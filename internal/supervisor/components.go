@@ -22,8 +22,11 @@ import (
 // stop limits of what stands in one line of needs add up to the longest stop
 // that there can be; each is a few times what a stop really takes. The API
 // server's is the longest: the seconds of computing of its start can't be cut.
-func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
-	backend := newStore(a.options, a.folder, a.logs)
+func (a *Appliance) components(listener net.Listener) ([]lifecycle.Component, error) {
+	backend, err := newStore(a.options, a.folder, a.logs)
+	if err != nil {
+		return nil, err
+	}
 	apiserver := &embedded.APIServer{Listener: listener, Storage: backend.Endpoint(), PKI: a.pki, Args: a.options.APIServerArgs}
 	manager := &embedded.ControllerManager{Host: a.server, PKI: a.pki, Log: a.logs.Writer(ControllerManager)}
 	admin := a.pki.RESTConfig(a.server, pki.Admin)
@@ -52,7 +55,7 @@ func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 		component.LogFile = a.logs.Path(component.Name)
 		component.Log = a.logs.Writer(component.Name)
 	}
-	return all
+	return all, nil
 }
 
 func (a *Appliance) isLeftOut(name string) bool { return slices.Contains(a.options.Without, name) }

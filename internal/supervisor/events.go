@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/taskctl-dev/taskctl/internal/control"
@@ -156,10 +158,16 @@ func (a *Appliance) Status() control.Status {
 	return status
 }
 
-// storageName is the kind of store, without addresses and passwords.
+// storageName is the kinds of databases, without addresses and passwords.
 func (a *Appliance) storageName() string {
-	if a.options.Storage == "" {
+	if a.options.Storage.IsZero() {
 		return DefaultStorage
 	}
-	return backendOf(a.options.Storage)
+	var kinds []string
+	for _, backend := range a.options.Storage.Ordered() {
+		if kind := backendOf(backend.Endpoint); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return strings.Join(kinds, "+")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 )
 
@@ -59,10 +60,9 @@ type Options struct {
 	Folder *datadir.Folder
 	// Name is the appliance's name.
 	Name string
-	// Storage is the store's --storage SPEC; "" is DefaultStorage.
-	Storage string
-	// StoragePassword is used instead of one in Storage, if it is not empty.
-	StoragePassword string
+	// Storage is where objects are stored, with its passwords read; the zero
+	// one is DefaultStorage.
+	Storage config.Storage
 	// Port is the API server's port on 127.0.0.1; 0 is the one from before,
 	// or a free one.
 	Port int

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/taskctl-dev/taskctl/internal/logging"
 	"github.com/taskctl-dev/taskctl/storage"
 	"github.com/taskctl-dev/taskctl/storage/etcd"
+	"github.com/taskctl-dev/taskctl/storage/routing"
 	"github.com/taskctl-dev/taskctl/storage/serve"
 )
 
@@ -29,19 +31,40 @@ type store interface {
 	Endpoint() storage.Endpoint
 }
 
-// CheckStorage refuses a --storage SPEC that this build cannot serve. The
-// error holds no password.
-func CheckStorage(spec string) error {
+// CheckStorage refuses a storage that this build cannot serve; the zero one is
+// the default. The error holds no password; a *config.BackendError names one of
+// several backends.
+func CheckStorage(chosen config.Storage) error {
+	for i, backend := range chosen.Backends {
+		err := checkSpec(backend.Endpoint)
+		if err == nil && len(chosen.Backends) > 1 && backendOf(backend.Endpoint) == DefaultStorage {
+			err = errors.New("this build of taskctl uses the embedded etcd alone only: use sqlite://FILE, postgres://… or mysql://… beside others")
+		}
+		switch {
+		case err == nil:
+		case len(chosen.Backends) == 1:
+			return err
+		default:
+			return &config.BackendError{Index: i, Line: backend.Line, Err: err}
+		}
+	}
+	_, err := Topology(chosen)
+	return err
+}
+
+func checkSpec(spec string) error {
 	switch backend := backendOf(spec); backend {
-	case "":
-		return nil
-	case "etcd", "sqlite":
+	case "etcd":
+		if spec == backend || spec == backend+"://" {
+			return nil
+		}
+	case "sqlite":
 		if spec == backend {
 			return nil
 		}
 	case "postgres", "postgresql", "mysql":
 	case "https", "http":
-		return fmt.Errorf("this build of taskctl does not use an existing etcd yet: use etcd (the embedded one), sqlite, postgres://… or mysql://…")
+		return errors.New("this build of taskctl does not use an existing etcd yet: use etcd (the embedded one), sqlite, postgres://… or mysql://…")
 	default:
 		return fmt.Errorf("the storage %q is not known: use etcd, sqlite, sqlite://FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE", backend)
 	}
@@ -58,15 +81,43 @@ func backendOf(spec string) string {
 	return backend
 }
 
-// newStore makes the store of a SPEC that CheckStorage accepted.
-func newStore(options Options, folder *datadir.Folder, logs *logging.Logs) store {
-	if kind := backendOf(options.Storage); kind == "" || kind == "etcd" {
-		return &etcd.Server{Dir: folder.Etcd(), Socket: folder.EtcdSocket(), Log: logs.Writer(Storage)}
+// Topology is the storage as the store takes it. Its rules are checked; the
+// passwords are those that were read.
+func Topology(chosen config.Storage) (storage.Topology, error) {
+	var topology storage.Topology
+	if chosen.IsZero() {
+		return topology, nil
+	}
+	for _, b := range chosen.Ordered() {
+		topology.Backends = append(topology.Backends, storage.Backend{Name: b.Name, Spec: b.Endpoint, Password: b.Password})
+	}
+	for _, r := range chosen.Routes {
+		topology.Rules = append(topology.Rules, routing.Rule{
+			Backend: r.Backend, Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, Prefix: r.Prefix,
+		})
+	}
+	_, err := topology.Router()
+	return topology, err
+}
+
+// newStore makes the store of a storage that CheckStorage accepted.
+func newStore(options Options, folder *datadir.Folder, logs *logging.Logs) (store, error) {
+	if isEtcdAlone(options.Storage) {
+		return &etcd.Server{Dir: folder.Etcd(), Socket: folder.EtcdSocket(), Log: logs.Writer(Storage)}, nil
+	}
+	topology, err := Topology(options.Storage)
+	if err != nil {
+		return nil, err
 	}
 	return &serve.Server{
-		Store:                  storage.Config{Spec: options.Storage, Password: options.StoragePassword, DataDir: folder.Path},
+		Store:                  storage.Config{Topology: topology, DataDir: folder.Path},
 		Listen:                 []string{"unix://" + folder.EtcdSocket()},
 		ProgressNotifyInterval: progressNotifyInterval,
 		Logger:                 logs.Slog(Storage),
-	}
+	}, nil
+}
+
+// isEtcdAlone says that the API server talks to the embedded etcd directly.
+func isEtcdAlone(chosen config.Storage) bool {
+	return chosen.IsZero() || len(chosen.Backends) == 1 && backendOf(chosen.Backends[0].Endpoint) == DefaultStorage
 }

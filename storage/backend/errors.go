@@ -12,6 +12,10 @@ var ErrFenced = errors.New("another process has taken over the database")
 // ErrOwned says that another living process owns the database.
 var ErrOwned = errors.New("the database is in use by another process")
 
+// ErrUnreachable says that a database does not answer, for a reason that may
+// pass by itself: its server is down, or the way to it is.
+var ErrUnreachable = errors.New("the database cannot be reached")
+
 // ErrStop ends a scan early without an error.
 var ErrStop = errors.New("stop")
 

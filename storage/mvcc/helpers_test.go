@@ -3,6 +3,7 @@ package mvcc_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,15 @@ func (n letters) Overlap(from, end string) []int {
 	var lanes []int
 	for lane := first; lane <= last; lane++ {
 		lanes = append(lanes, lane)
+	}
+	return lanes
+}
+
+func (n letters) Reads(key string) []int {
+	lanes := n.Overlap(key+"/", key+"0")
+	if own := n.Route(key); !slices.Contains(lanes, own) {
+		lanes = append(lanes, own)
+		slices.Sort(lanes)
 	}
 	return lanes
 }

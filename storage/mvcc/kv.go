@@ -70,12 +70,12 @@ func (s *Store) lanesFor(spans []span) ([]int, []span) {
 	seen := make([]bool, len(s.shards))
 	all := spans[:len(spans):len(spans)]
 	for _, sp := range spans {
+		lanes := s.lanesOf(sp)
 		if sp.single {
+			lanes = s.options.Router.Reads(sp.from)
 			all = append(all, span{from: sp.from + "/", end: sp.from + "0"})
 		}
-	}
-	for _, sp := range all {
-		for _, lane := range s.lanesOf(sp) {
+		for _, lane := range lanes {
 			seen[lane] = true
 		}
 	}

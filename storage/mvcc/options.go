@@ -24,6 +24,11 @@ type Router interface {
 	// Overlap is the indexes, in order, of all backends that keys of
 	// [from, end) can be routed to; an empty end means no upper bound.
 	Overlap(from, end string) []int
+	// Reads is the indexes, in order, of the backends that a read of the
+	// single key concerns: beside its own those of the keys below it, where
+	// the key is one that clients read to find out the newest revision of
+	// them all.
+	Reads(key string) []int
 }
 
 // Options are a store's settings. The zero value of each means its default.
@@ -79,3 +84,4 @@ type onlyRouter struct{}
 
 func (onlyRouter) Route(string) int             { return 0 }
 func (onlyRouter) Overlap(string, string) []int { return []int{0} }
+func (onlyRouter) Reads(string) []int           { return []int{0} }

@@ -2,6 +2,8 @@ package mysql
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -103,14 +105,21 @@ func explainConnect(config *mysql.Config, err error) error {
 			advice = fmt.Sprintf("GRANT ALL ON %s.* TO the user", quoteIdentifier(config.DBName))
 		case errTooMany:
 			advice = "raise max_connections on the server, or stop other clients"
+			err = errors.Join(backend.ErrUnreachable, err)
 		}
 		return &serverError{text: oneLine(fmt.Sprintf("MySQL at %s refused the connection: %s; %s", config.Addr, failed.Message, advice)), err: err}
 	}
-	advice := "start the server, or correct the address"
-	if errors.Is(err, mysql.ErrNoTLS) {
+	advice, failure := "start the server, or correct the address", err
+	var unknown x509.UnknownAuthorityError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, mysql.ErrNoTLS):
 		advice = "turn on TLS in the server, or take tls= out of the address"
+	case errors.As(err, &unknown), errors.As(err, &certificate):
+	default:
+		failure = errors.Join(backend.ErrUnreachable, err)
 	}
-	return &serverError{text: oneLine(fmt.Sprintf("MySQL at %s cannot be reached: %s; %s", config.Addr, cause(err), advice)), err: err}
+	return &serverError{text: oneLine(fmt.Sprintf("MySQL at %s cannot be reached: %s; %s", config.Addr, cause(err), advice)), err: failure}
 }
 
 // cause is the innermost readable reason of a connection error.

@@ -92,14 +92,16 @@ func explainConnect(config *pgconn.Config, err error) error {
 			advice = fmt.Sprintf("create it with CREATE DATABASE %s", quoteIdentifier(config.Database))
 		case "53300":
 			advice = "raise max_connections on the server, or stop other clients"
+			err = errors.Join(backend.ErrUnreachable, err)
 		case "57P03":
 			advice = "wait until the server has started"
+			err = errors.Join(backend.ErrUnreachable, err)
 		default:
 			advice = "see the server's log"
 		}
 		return &serverError{text: oneLine(fmt.Sprintf("PostgreSQL at %s refused the connection: %s; %s", where, failed.Message, advice)), err: err}
 	}
-	advice := "start the server, or correct the address"
+	advice, failure := "start the server, or correct the address", err
 	var unknown x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
 	switch {
@@ -107,8 +109,10 @@ func explainConnect(config *pgconn.Config, err error) error {
 		advice = "turn on ssl in the server, or add sslmode=disable to the address"
 	case errors.As(err, &unknown), errors.As(err, &certificate):
 		advice = "add sslrootcert=FILE to the address"
+	default:
+		failure = errors.Join(backend.ErrUnreachable, err)
 	}
-	return &serverError{text: oneLine(fmt.Sprintf("PostgreSQL at %s cannot be reached: %s; %s", where, cause(err), advice)), err: err}
+	return &serverError{text: oneLine(fmt.Sprintf("PostgreSQL at %s cannot be reached: %s; %s", where, cause(err), advice)), err: failure}
 }
 
 // cause is the innermost readable reason of a connection error.

@@ -1,0 +1,117 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/taskctl-dev/taskctl/storage/backend"
+	"github.com/taskctl-dev/taskctl/storage/mvcc"
+	"github.com/taskctl-dev/taskctl/storage/mysql"
+	"github.com/taskctl-dev/taskctl/storage/postgres"
+	"github.com/taskctl-dev/taskctl/storage/sqlite"
+)
+
+// kindOf is the kind of database that a SPEC names, as backend.Database calls
+// it. The error holds no password.
+func kindOf(spec string) (string, error) {
+	switch kind, _, _ := strings.Cut(spec, ":"); kind {
+	case "sqlite", "postgres", "mysql":
+		return kind, nil
+	case "postgresql":
+		return "postgres", nil
+	default:
+		return "", fmt.Errorf("storage %q is of no kind that this program knows; use sqlite, sqlite:///FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE", kind)
+	}
+}
+
+// openBackends opens all databases of a topology at the same time.
+func openBackends(ctx context.Context, config Config, topology Topology) ([]mvcc.Backend, error) {
+	opened := make([]mvcc.Backend, len(topology.Backends))
+	failed := make([]error, len(opened))
+	var opening sync.WaitGroup
+	for i, b := range topology.Backends {
+		opening.Go(func() {
+			opened[i].Name = b.Name
+			opened[i].Database, failed[i] = openBackend(ctx, config, b, len(topology.Backends) > 1)
+		})
+	}
+	opening.Wait()
+	err := errors.Join(failed...)
+	if err == nil {
+		return opened, nil
+	}
+	for i := range opened {
+		if failed[i] == nil {
+			err = errors.Join(err, opened[i].Database.Close())
+		}
+	}
+	return nil, err
+}
+
+// openBackend opens one database. One of several may be out of reach for now.
+func openBackend(ctx context.Context, config Config, b Backend, several bool) (backend.Database, error) {
+	kind, err := kindOf(b.Spec)
+	if err != nil {
+		return nil, err
+	}
+	open := func(ctx context.Context) (backend.Database, error) { return openDatabase(ctx, config, kind, b) }
+	database, err := open(ctx)
+	switch {
+	case err == nil:
+		return database, nil
+	case !several:
+		return nil, err
+	case errors.Is(err, backend.ErrUnreachable):
+		if config.Logger != nil {
+			config.Logger.Warn("a storage backend cannot be reached yet", "backend", b.Name, "error", err)
+		}
+		return &lateDatabase{kind: kind, open: open}, nil
+	}
+	return nil, fmt.Errorf("storage backend %q: %w", b.Name, err)
+}
+
+// openDatabase is where kinds of databases are known.
+func openDatabase(ctx context.Context, config Config, kind string, b Backend) (backend.Database, error) {
+	logger := config.Logger
+	if logger != nil {
+		logger = logger.With(slog.String("backend", b.Name))
+	}
+	switch kind {
+	case "sqlite":
+		path, err := sqlitePath(strings.TrimPrefix(strings.TrimPrefix(b.Spec, "sqlite"), ":"), config.DataDir)
+		if err != nil {
+			return nil, err
+		}
+		return sqlite.Open(ctx, sqlite.Config{Path: path})
+	case "postgres":
+		return postgres.Open(ctx, postgres.Config{DSN: b.Spec, Password: b.Password, Logger: logger})
+	case "mysql":
+		return mysql.Open(ctx, mysql.Config{DSN: b.Spec, Password: b.Password, Logger: logger})
+	}
+	return nil, fmt.Errorf("a database of kind %q cannot be opened", kind)
+}
+
+func sqlitePath(rest, dataDir string) (string, error) {
+	if rest == "" {
+		return filepath.Join(dataDir, "store.db"), nil
+	}
+	name, ok := strings.CutPrefix(rest, "//")
+	if ok {
+		unescaped, err := url.PathUnescape(name)
+		ok = err == nil && unescaped != ""
+		name = unescaped
+	}
+	if !ok {
+		return "", fmt.Errorf("storage sqlite:%s names no file; write sqlite:///FILE", rest)
+	}
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	return filepath.Join(dataDir, name), nil
+}
