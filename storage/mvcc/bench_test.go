@@ -109,6 +109,14 @@ func BenchmarkUpdate(b *testing.B) {
 	benchUpdate(b, store, benchKeys)
 }
 
+// BenchmarkUpdateLarge is BenchmarkUpdate on a store that no cache of a database
+// holds.
+func BenchmarkUpdateLarge(b *testing.B) {
+	store := newFile(b)
+	fill(b, store, 300_000)
+	benchUpdate(b, store, 300_000)
+}
+
 func BenchmarkUpdateWatched(b *testing.B) {
 	store := newFile(b)
 	fill(b, store, benchKeys)

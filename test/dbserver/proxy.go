@@ -19,6 +19,8 @@ type Proxy struct {
 	closed bool
 	links  map[*link]bool
 	armed  *Held
+	// lie is what is said instead of truth in the server's answers.
+	truth, lie []byte
 }
 
 // Held is a request that the proxy holds up: what the client sent in one read
@@ -67,9 +69,12 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
+// Address is the host and port that it listens on.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
 // Dial connects to the proxy whatever the address.
 func (p *Proxy) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, "tcp", p.listener.Addr().String())
+	return (&net.Dialer{}).DialContext(ctx, "tcp", p.Address())
 }
 
 // Hold makes the proxy hold up the next request that contains match.
@@ -78,6 +83,14 @@ func (p *Proxy) Hold(match string) *Held {
 	defer p.mu.Unlock()
 	p.armed = &Held{match: []byte(match), hit: make(chan struct{})}
 	return p.armed
+}
+
+// Pretend makes the server seem to say another text of the same length, such as
+// another version.
+func (p *Proxy) Pretend(truth, lie string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.truth, p.lie = []byte(truth), []byte(lie)
 }
 
 // CutAll ends every connection.
@@ -223,6 +236,7 @@ func (p *Proxy) answers(l *link) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := l.server.Read(buffer)
+		p.pretend(buffer[:n])
 		l.answering.Lock()
 		swallow := l.swallow
 		if swallow {
@@ -243,5 +257,18 @@ func (p *Proxy) answers(l *link) {
 			p.mu.Unlock()
 			return
 		}
+	}
+}
+
+func (p *Proxy) pretend(answer []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at := 0; len(p.truth) > 0; at += len(p.lie) {
+		found := bytes.Index(answer[at:], p.truth)
+		if found < 0 {
+			return
+		}
+		at += found
+		copy(answer[at:], p.lie)
 	}
 }
