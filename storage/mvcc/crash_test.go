@@ -19,28 +19,31 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"github.com/taskctl-dev/taskctl/storage/mvcc"
+	"github.com/taskctl-dev/taskctl/storage"
 	"github.com/taskctl-dev/taskctl/storage/server"
-	"github.com/taskctl-dev/taskctl/storage/sqlite"
+	"github.com/taskctl-dev/taskctl/storage/storagetest"
+	"github.com/taskctl-dev/taskctl/test/dbserver"
 )
 
 const (
 	// crashStoreEnv makes the test binary a process that writes to the store
-	// at that path until it is killed.
+	// that it names until it is killed.
 	crashStoreEnv = "TASKCTL_TEST_CRASH_STORE"
-	// killsEnv is how many kills TestNoKillLosesAnAcknowledgedWrite makes.
-	killsEnv     = "TASKCTL_TEST_KILLS"
-	defaultKills = 25
+	// killsEnv is how many kills TestNoKillLosesAnAcknowledgedWrite makes in
+	// each database, instead of these.
+	killsEnv    = "TASKCTL_TEST_KILLS"
+	sqliteKills = 200
+	serverKills = 25
 )
 
 // runChild is what the process that is killed does. It reports whether this is
 // one.
 func runChild() bool {
-	path := os.Getenv(crashStoreEnv)
-	if path == "" {
+	spec := os.Getenv(crashStoreEnv)
+	if spec == "" {
 		return false
 	}
-	if err := writeUntilKilled(path); err != nil {
+	if err := writeUntilKilled(spec); err != nil {
 		fmt.Println("error", err)
 	}
 	return true
@@ -49,13 +52,9 @@ func runChild() bool {
 // writeUntilKilled loads the store from several clients and tells each write
 // that was acknowledged, one line each: revision, key, value ("-" for a
 // deletion).
-func writeUntilKilled(path string) error {
+func writeUntilKilled(spec string) error {
 	ctx := context.Background()
-	database, err := sqlite.Open(ctx, sqlite.Config{Path: path})
-	if err != nil {
-		return err
-	}
-	store, err := mvcc.Open(ctx, mvcc.Options{Backends: []mvcc.Backend{{Name: "main", Database: database}}})
+	store, err := storage.Open(ctx, storage.Config{Spec: spec})
 	if err != nil {
 		return err
 	}
@@ -95,36 +94,63 @@ func writeUntilKilled(path string) error {
 // again. After each kill everything that was acknowledged is there, no revision
 // is missing or has changed its content, and a watch replays exactly that.
 func TestNoKillLosesAnAcknowledgedWrite(t *testing.T) {
-	kills := defaultKills
-	if wanted := os.Getenv(killsEnv); wanted != "" {
-		var err error
-		if kills, err = strconv.Atoi(wanted); err != nil {
-			t.Fatal(err)
-		}
+	for _, test := range []struct {
+		name  string
+		kills int
+		spec  func(t *testing.T) string
+	}{
+		{"SQLite", sqliteKills, func(t *testing.T) string { return "sqlite://" + filepath.Join(t.TempDir(), "store.db") }},
+		{"PostgreSQL", serverKills, func(t *testing.T) string { return dbserver.Postgres(t) }},
+		{"MySQL", serverKills, func(t *testing.T) string { return dbserver.MySQL(t) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			killAgainAndAgain(t, test.spec(t), killsFor(t, test.kills))
+		})
 	}
-	path := filepath.Join(t.TempDir(), "store.db")
-	random := rand.New(rand.NewPCG(5, uint64(kills)))
+}
+
+func killAgainAndAgain(t *testing.T, spec string, kills int) {
+	// The seed repeats the moments of the kills, not what was under way then.
+	random := rand.New(rand.NewPCG(storagetest.Seed(t), 0))
 	known := map[int64]string{} // by revision: what was acknowledged or replayed
 	acknowledged := 0
 	for kill := range kills {
-		for rev, event := range loadAndKill(t, path, time.Duration(random.IntN(120))*time.Millisecond) {
+		for rev, event := range loadAndKill(t, spec, time.Duration(random.IntN(120))*time.Millisecond) {
 			if old, ok := known[rev]; ok {
 				t.Fatalf("kill %d: revision %d was %q and is given again to %q", kill, rev, old, event)
 			}
 			known[rev] = event
 			acknowledged++
 		}
-		checkReplay(t, path, known)
+		checkReplay(t, spec, known)
 	}
 	t.Logf("%d kills, %d acknowledged writes", kills, acknowledged)
+	if acknowledged < kills {
+		t.Error("that is too little load to judge by")
+	}
+}
+
+// killsFor is how many kills the environment wants, or else otherwise.
+func killsFor(t *testing.T, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(killsEnv)
+	if text == "" {
+		return otherwise
+	}
+	kills, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", killsEnv, err)
+	}
+	return kills
 }
 
 // loadAndKill runs a writing process, kills it after a while of load, and
 // returns the writes that it told.
-func loadAndKill(t *testing.T, path string, after time.Duration) map[int64]string {
+func loadAndKill(t *testing.T, spec string, after time.Duration) map[int64]string {
 	t.Helper()
 	command := exec.Command(os.Args[0], "-test.run=^$")
-	command.Env = append(os.Environ(), crashStoreEnv+"="+path)
+	command.Env = append(os.Environ(), crashStoreEnv+"="+spec)
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -156,9 +182,12 @@ func loadAndKill(t *testing.T, path string, after time.Duration) map[int64]strin
 
 // checkReplay opens the store and compares what a watch from the floor replays
 // with what is known, and adds what was stored without being acknowledged.
-func checkReplay(t *testing.T, path string, known map[int64]string) {
+func checkReplay(t *testing.T, spec string, known map[int64]string) {
 	t.Helper()
-	store := openFile(t, path)
+	store, err := storage.Open(t.Context(), storage.Config{Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
