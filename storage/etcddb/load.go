@@ -91,7 +91,7 @@ func adopt(ctx context.Context, client *clientv3.Client, at int64) (*index, erro
 // clock is what stands for one before the first batch. An etcd that was used
 // before has no history that could be told in our numbers.
 func (m *meta) clock() clock {
-	c := clock{lastRev: m.adopted, lastID: m.keys, seen: m.adopted}
+	c := clock{lastRev: m.adopted, lastID: m.keys, swept: m.keys, seen: m.adopted}
 	if m.adopted > 1 {
 		c.floor = m.adopted + 1
 	}

@@ -81,7 +81,8 @@ type sweeper struct {
 	swept   int64 // the highest target that was reached
 	cursor  int64 // IDs up to it are done
 	pending []sweepPiece
-	sent    int // IDs of pending[0] that are with the writer; -1: none
+	sent    int   // IDs of pending[0] that are with the writer; -1: none
+	floor   int64 // the mark that the database has
 	// generation counts the resets.
 	generation int
 	changed    chan struct{}
@@ -109,7 +110,7 @@ func (w *sweeper) init() {
 // was handed to the writer before is void.
 func (w *sweeper) reset(state backend.State) {
 	w.mu.Lock()
-	w.cursor, w.pending, w.sent, w.swept = state.Swept, nil, -1, 0
+	w.cursor, w.pending, w.sent, w.swept, w.floor = state.Swept, nil, -1, 0, state.Floor
 	w.generation++
 	w.notify()
 	w.mu.Unlock()
@@ -174,7 +175,9 @@ func (w *sweeper) fill(b *backend.Batch, alone bool) {
 	n = min(n, len(piece.ids))
 	b.Sweep = piece.ids[:n]
 	// Every backend knows the floor below which it was swept.
-	b.Floor = max(b.Floor, markOfFloor(w.target))
+	if mark := markOfFloor(w.target); mark > w.floor {
+		b.Floor = max(b.Floor, mark)
+	}
 	if n == len(piece.ids) {
 		b.Swept = piece.cursor
 	}
@@ -188,6 +191,7 @@ func (w *sweeper) stored(b *backend.Batch) {
 	if w.sent < 0 {
 		return
 	}
+	w.floor = max(w.floor, b.Floor)
 	piece := &w.pending[0]
 	piece.ids = piece.ids[len(b.Sweep):]
 	w.sent = -1
