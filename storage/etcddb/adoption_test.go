@@ -55,7 +55,7 @@ func TestAdoptionWritesNothingAndKeepsEtcdsNumbers(t *testing.T) {
 	s.stop()
 	s = openStore(t, endpoint)
 	same(t, "what is shown after a restart", lines(s.all().Kvs), want)
-	same(t, "a watch over the restart", s.watch(adopted + 1)(1), []string{fmt.Sprintf("%d PUT /b=\xff\x00 create %d version 2 lease 0", adopted+1, before.Kvs[1].CreateRevision)})
+	same(t, "a watch over the restart", s.watch(adopted+1)(1), []string{fmt.Sprintf("%d PUT /b=\xff\x00 create %d version 2 lease 0", adopted+1, before.Kvs[1].CreateRevision)})
 }
 
 func TestWhatOthersWriteGetsRevisionsOfTheStores(t *testing.T) {
