@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/taskctl-dev/taskctl/storage/backend"
+	"github.com/taskctl-dev/taskctl/storage/etcddb"
 	"github.com/taskctl-dev/taskctl/storage/mvcc"
 	"github.com/taskctl-dev/taskctl/storage/mysql"
 	"github.com/taskctl-dev/taskctl/storage/postgres"
@@ -25,8 +27,10 @@ func kindOf(spec string) (string, error) {
 		return kind, nil
 	case "postgresql":
 		return "postgres", nil
+	case "etcd", "http", "https":
+		return "etcd", nil
 	default:
-		return "", fmt.Errorf("storage %q is of no kind that this program knows; use sqlite, sqlite:///FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE", kind)
+		return "", fmt.Errorf("storage %q is of no kind that this program knows; use sqlite, sqlite:///FILE, postgres://USER@HOST/DATABASE, mysql://USER@tcp(HOST:3306)/DATABASE or https://HOST:2379", kind)
 	}
 }
 
@@ -94,7 +98,28 @@ func openDatabase(ctx context.Context, config Config, kind string, b Backend) (b
 	case "mysql":
 		return mysql.Open(ctx, mysql.Config{DSN: b.Spec, Password: b.Password, Logger: logger})
 	}
-	return nil, fmt.Errorf("a database of kind %q cannot be opened", kind)
+	return openEtcd(ctx, config, b, logger)
+}
+
+// openEtcd opens the embedded etcd or an existing one.
+func openEtcd(ctx context.Context, config Config, b Backend, logger *slog.Logger) (backend.Database, error) {
+	if strings.HasPrefix(b.Spec, "etcd") {
+		embedded := etcddb.Embedded{
+			Dir:    cmp.Or(config.Etcd.Dir, filepath.Join(config.DataDir, "etcd")),
+			Socket: cmp.Or(config.Etcd.Socket, filepath.Join(config.DataDir, "member.sock")),
+			Log:    config.Etcd.Log,
+		}
+		return etcddb.OpenEmbedded(ctx, embedded, etcddb.Config{Logger: logger})
+	}
+	existing, err := etcddb.ParseURL(b.Spec)
+	if err != nil {
+		return nil, err
+	}
+	existing.Logger = logger
+	if b.Password != "" {
+		existing.Password = b.Password
+	}
+	return etcddb.Open(ctx, existing)
 }
 
 func sqlitePath(rest, dataDir string) (string, error) {

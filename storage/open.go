@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -17,13 +18,16 @@ type Config struct {
 	// without backends, Spec and Password are the only one.
 	Topology
 	// Spec names the database: "sqlite" (store.db in DataDir), "sqlite://FILE"
-	// (relative to DataDir), "sqlite:///FILE", a postgres:// URL or mysql:// and the driver's
-	// form of an address.
+	// (relative to DataDir), "sqlite:///FILE", a postgres:// URL, mysql:// and the
+	// driver's form of an address, "etcd" (the embedded one), or the http:// or
+	// https:// URL of an existing etcd (members separated by commas).
 	Spec string
 	// Password is used instead of the one in a URL where it is not empty.
 	Password string
 	// DataDir is the folder of relative files. It must exist.
 	DataDir string
+	// Etcd is how the embedded etcd runs, where a backend is one.
+	Etcd EmbeddedEtcd
 	// CacheBytes bounds the values kept in memory; 0 means 64 MiB.
 	CacheBytes int64
 	// RingBytes and RingEvents bound the events kept in memory for watches
@@ -37,6 +41,17 @@ type Config struct {
 	Logger *slog.Logger
 	// Metrics is where the collectors are registered; nil registers none.
 	Metrics prometheus.Registerer
+}
+
+// EmbeddedEtcd is where an etcd in this process lives.
+type EmbeddedEtcd struct {
+	// Dir is the folder of its database; default etcd in Config.DataDir.
+	Dir string
+	// Socket is the path of a unix socket that it answers on, for this
+	// process alone; default member.sock in Config.DataDir.
+	Socket string
+	// Log takes its log, one JSON object a line; nil discards it.
+	Log io.Writer
 }
 
 // Store is an open store. It implements server.Store; the caller closes it,

@@ -121,7 +121,7 @@ func TestHelp(t *testing.T) {
 func TestConfigFileThatAsksForTooMuch(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
 		"kind":  {"cluster: {driver: kind}", "t.yaml:3: cluster.driver"},
-		"two":   {"storage:\n  default: a\n  backends:\n  - {name: a, endpoint: \"etcd://\"}\n  - {name: b, endpoint: \"sqlite://b\"}", "t.yaml:6: storage.backends[0]"},
+		"two":   {"storage:\n  default: a\n  backends:\n  - {name: a, endpoint: \"etcd://\"}\n  - {name: b, endpoint: \"etcd://\"}", "t.yaml:7: storage.backends[1]"},
 		"owned": {"cluster: {apiServerArgs: {etcd-servers: x}}", "t.yaml:3: cluster.apiServerArgs"},
 		"typo":  {"clutser: {}", "t.yaml:3: clutser: there is no such field"},
 	} {

@@ -16,7 +16,7 @@ func chooseStorage(up *upConfig, folder *datadir.Folder) error {
 	asked, recorded := up.options.Storage, folder.State().Storage
 	switch {
 	case recorded == "" && asked.IsZero():
-		up.options.Storage = config.FromSpec(supervisor.DefaultStorage)
+		up.options.Storage = supervisor.DefaultStorage()
 	case recorded == "", asked.String() == recorded:
 	case !asked.IsZero():
 		return fmt.Errorf("the objects of %s are stored in %s, and would seem lost in %s: leave --storage and -f out, choose another --name, or start anew with --recreate",

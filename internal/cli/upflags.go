@@ -24,7 +24,7 @@ func applianceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "configuration `FILE`; flags win over it"},
 		&cli.StringFlag{Name: "cluster", Value: "auto", Usage: "`DRIVER` of the cluster: auto, embedded or kind"},
-		storageFlag("as before, or " + supervisor.DefaultStorage),
+		storageFlag("as before, or " + supervisor.DefaultText),
 		&cli.IntFlag{Name: "port", Usage: "`PORT` of the API server", DefaultText: "a free one, kept across restarts"},
 		&cli.DurationFlag{Name: "wait", Value: defaultWait, Usage: "`LIMIT` for the start"},
 		&cli.StringFlag{Name: "without", Usage: "leave out `COMPONENTS` (with commas: " + strings.Join(supervisor.Removable(), ", ") + "), to run them from elsewhere"},
@@ -37,7 +37,7 @@ func applianceFlags() []cli.Flag {
 func storageFlag(defaultText string) cli.Flag {
 	return &cli.StringFlag{
 		Name: "storage", EnvVars: []string{storageVariable}, DefaultText: defaultText,
-		Usage: "where objects are stored: `SPEC` is etcd, sqlite, sqlite://FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE",
+		Usage: "where objects are stored: `SPEC` is etcd, sqlite, sqlite://FILE, postgres://USER@HOST/DATABASE, mysql://USER@tcp(HOST:3306)/DATABASE or https://HOST:2379",
 	}
 }
 

@@ -12,7 +12,8 @@
 //	kubeconfig    the administrator's, always current
 //	pki/          certificates and keys
 //	logs/         one file a component
-//	run/          etcd.sock and control.sock, unless their paths are too long
+//	run/          etcd.sock, member.sock and control.sock, unless their paths are too long
 //	etcd/, *.db   the embedded databases
+//	revisions     how far the store has handed out revisions
 //	kubectl-cache what the embedded kubectl caches
 package datadir

@@ -15,11 +15,16 @@ const maxSocketPath = 107
 
 const (
 	etcdSocket    = "etcd.sock"
+	memberSocket  = "member.sock"
 	controlSocket = "control.sock"
 )
 
 // EtcdSocket is the path of the store's socket.
 func (f *Folder) EtcdSocket() string { return filepath.Join(f.State().SocketDir, etcdSocket) }
+
+// MemberSocket is the path of the embedded etcd's own socket, where the store
+// is in front of it.
+func (f *Folder) MemberSocket() string { return filepath.Join(f.State().SocketDir, memberSocket) }
 
 // ControlSocket is the path of the control socket.
 func (f *Folder) ControlSocket() string { return f.State().ControlSocket() }
@@ -40,7 +45,7 @@ func (f *Folder) prepareSockets() error {
 	} else if err := os.MkdirAll(dir, 0o700); err != nil {
 		return notUsable(f.Path, err)
 	}
-	for _, name := range []string{etcdSocket, controlSocket} {
+	for _, name := range []string{etcdSocket, memberSocket, controlSocket} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return notUsable(f.Path, err)
 		}
@@ -83,7 +88,7 @@ func (f *Folder) removeSockets() {
 	if dir == "" {
 		return
 	}
-	for _, name := range []string{etcdSocket, controlSocket} {
+	for _, name := range []string{etcdSocket, memberSocket, controlSocket} {
 		os.Remove(filepath.Join(dir, name))
 	}
 	if filepath.Dir(dir) != f.Path {

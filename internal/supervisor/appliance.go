@@ -58,6 +58,9 @@ func New(options Options) (*Appliance, error) {
 	if err := embedded.CheckArgs(options.APIServerArgs); err != nil {
 		return nil, err
 	}
+	if options.Storage.IsZero() {
+		options.Storage = DefaultStorage()
+	}
 	if options.OnEvent == nil {
 		options.OnEvent = func(Event) {}
 	}

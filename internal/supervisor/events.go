@@ -160,9 +160,6 @@ func (a *Appliance) Status() control.Status {
 
 // storageName is the kinds of databases, without addresses and passwords.
 func (a *Appliance) storageName() string {
-	if a.options.Storage.IsZero() {
-		return DefaultStorage
-	}
 	var kinds []string
 	for _, backend := range a.options.Storage.Ordered() {
 		if kind := backendOf(backend.Endpoint); !slices.Contains(kinds, kind) {

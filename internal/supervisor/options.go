@@ -61,7 +61,7 @@ type Options struct {
 	// Name is the appliance's name.
 	Name string
 	// Storage is where objects are stored, with its passwords read; the zero
-	// one is DefaultStorage.
+	// one is [DefaultStorage].
 	Storage config.Storage
 	// Port is the API server's port on 127.0.0.1; 0 is the one from before,
 	// or a free one.

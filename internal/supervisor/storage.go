@@ -7,17 +7,37 @@ import (
 	"strings"
 	"time"
 
+	aggregatorapi "github.com/taskctl-dev/taskctl/aggregator/api/v1"
 	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 	"github.com/taskctl-dev/taskctl/internal/logging"
+	operatorapi "github.com/taskctl-dev/taskctl/operator/api/v1"
 	"github.com/taskctl-dev/taskctl/storage"
 	"github.com/taskctl-dev/taskctl/storage/etcd"
 	"github.com/taskctl-dev/taskctl/storage/routing"
 	"github.com/taskctl-dev/taskctl/storage/serve"
 )
 
-// DefaultStorage is the --storage SPEC of an appliance that says nothing else.
-const DefaultStorage = "etcd"
+// embeddedEtcd is the SPEC of the embedded etcd.
+const embeddedEtcd = "etcd"
+
+// DefaultText names the default storage in a few words.
+const DefaultText = "etcd, with Tasks and events in SQLite"
+
+// DefaultStorage is where an appliance that says nothing else stores: the
+// embedded etcd, with the busy resources in a SQLite file beside it.
+func DefaultStorage() config.Storage {
+	const main, tasks = "main", "tasks"
+	return config.Storage{
+		Default:  main,
+		Backends: []config.Backend{{Name: main, Endpoint: "etcd://"}, {Name: tasks, Endpoint: "sqlite://tasks.db"}},
+		Routes: []config.Route{
+			{Backend: tasks, Group: operatorapi.GroupName},
+			{Backend: tasks, Group: aggregatorapi.GroupName},
+			{Backend: tasks, Resource: "events"},
+		},
+	}
+}
 
 // progressNotifyInterval is how often the store tells kube-apiserver's watches
 // their progress: the interval with which kube-apiserver's own setup guide runs
@@ -31,14 +51,17 @@ type store interface {
 	Endpoint() storage.Endpoint
 }
 
-// CheckStorage refuses a storage that this build cannot serve; the zero one is
-// the default. The error holds no password; a *config.BackendError names one of
-// several backends.
+// CheckStorage refuses a storage that this build cannot serve. The error holds
+// no password; a *config.BackendError names one of several backends.
 func CheckStorage(chosen config.Storage) error {
+	embedded := false
 	for i, backend := range chosen.Backends {
 		err := checkSpec(backend.Endpoint)
-		if err == nil && len(chosen.Backends) > 1 && backendOf(backend.Endpoint) == DefaultStorage {
-			err = errors.New("this build of taskctl uses the embedded etcd alone only: use sqlite://FILE, postgres://… or mysql://… beside others")
+		if isEmbedded(backend) {
+			if embedded {
+				err = errors.New("there is one embedded etcd only: use sqlite://FILE, postgres://…, mysql://… or https://HOST:2379 for another backend")
+			}
+			embedded = true
 		}
 		switch {
 		case err == nil:
@@ -52,6 +75,8 @@ func CheckStorage(chosen config.Storage) error {
 	return err
 }
 
+func isEmbedded(b config.Backend) bool { return backendOf(b.Endpoint) == embeddedEtcd }
+
 func checkSpec(spec string) error {
 	switch backend := backendOf(spec); backend {
 	case "etcd":
@@ -62,11 +87,9 @@ func checkSpec(spec string) error {
 		if spec == backend {
 			return nil
 		}
-	case "postgres", "postgresql", "mysql":
-	case "https", "http":
-		return errors.New("this build of taskctl does not use an existing etcd yet: use etcd (the embedded one), sqlite, postgres://… or mysql://…")
+	case "postgres", "postgresql", "mysql", "https", "http":
 	default:
-		return fmt.Errorf("the storage %q is not known: use etcd, sqlite, sqlite://FILE, postgres://USER@HOST/DATABASE or mysql://USER@tcp(HOST:3306)/DATABASE", backend)
+		return fmt.Errorf("the storage %q is not known: use etcd, sqlite, sqlite://FILE, postgres://USER@HOST/DATABASE, mysql://USER@tcp(HOST:3306)/DATABASE or https://HOST:2379", backend)
 	}
 	if err := config.CheckEndpoint(spec); err != nil {
 		return fmt.Errorf("the storage can't be used: %w", err)
@@ -110,7 +133,10 @@ func newStore(options Options, folder *datadir.Folder, logs *logging.Logs) (stor
 		return nil, err
 	}
 	return &serve.Server{
-		Store:                  storage.Config{Topology: topology, DataDir: folder.Path},
+		Store: storage.Config{
+			Topology: topology, DataDir: folder.Path,
+			Etcd: storage.EmbeddedEtcd{Dir: folder.Etcd(), Socket: folder.MemberSocket(), Log: logs.Writer(Storage)},
+		},
 		Listen:                 []string{"unix://" + folder.EtcdSocket()},
 		ProgressNotifyInterval: progressNotifyInterval,
 		Logger:                 logs.Slog(Storage),
@@ -119,5 +145,5 @@ func newStore(options Options, folder *datadir.Folder, logs *logging.Logs) (stor
 
 // isEtcdAlone says that the API server talks to the embedded etcd directly.
 func isEtcdAlone(chosen config.Storage) bool {
-	return chosen.IsZero() || len(chosen.Backends) == 1 && backendOf(chosen.Backends[0].Endpoint) == DefaultStorage
+	return len(chosen.Backends) == 1 && isEmbedded(chosen.Backends[0])
 }

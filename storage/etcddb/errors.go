@@ -1,6 +1,7 @@
 package etcddb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -33,6 +34,10 @@ func explain(err error) error {
 		return fmt.Errorf("%w; compact and defragment the etcd, raise its quota, and disarm its alarm", err)
 	case errors.Is(err, rpctypes.ErrAuthFailed), errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrUserEmpty):
 		return fmt.Errorf("%w; the etcd's user needs the root role", err)
+	}
+	switch code := status.Code(err); {
+	case errors.Is(err, context.DeadlineExceeded), code == codes.DeadlineExceeded, code == codes.Unavailable:
+		return fmt.Errorf("%w: %w", backend.ErrUnreachable, err)
 	}
 	return err
 }
