@@ -2,7 +2,9 @@ package aggregator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +53,20 @@ func (c *clients) Get(ctx context.Context, namespace, name string) (*taskv1.Task
 	task := &taskv1.Task{}
 	err := c.tasks.Get().Namespace(namespace).Resource("tasks").Name(name).Do(ctx).Into(task)
 	return task, err
+}
+
+// TaskVersion implements details.VersionReader.
+func (c *clients) TaskVersion(ctx context.Context) (uint64, error) {
+	data, err := c.tasks.Get().Resource("tasks").Param("limit", "1").
+		SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Do(ctx).Raw()
+	if err != nil {
+		return 0, err
+	}
+	var list metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(data, &list); err != nil {
+		return 0, fmt.Errorf("read a list of Tasks: %w", err)
+	}
+	return strconv.ParseUint(list.ResourceVersion, 10, 64)
 }
 
 // taskReflector fills a store with all Tasks.

@@ -9,6 +9,8 @@
 //
 // How the parts fit: package api/v1 has the types; combinedtask computes one
 // resource and serves it from a view, which has the semantics of list and watch;
-// stored keeps resources of its own in an etcd endpoint; this package puts the resources behind a generic API server. Another resource
-// is one more entry in the table in resources.go.
+// stored keeps resources of its own in an etcd endpoint, which may depend on one
+// another (package relations); details searches (package fulltext); this package puts the resources behind a generic API server. Another resource
+// is one more entry in the table in resources.go, or, from another program, a
+// [Kind].
 package aggregator

@@ -45,6 +45,8 @@ type Options struct {
 	// /registry/search.task.example.example.com. Without it these two are not
 	// served.
 	Storage *Endpoint
+	// Kinds are served beside those of this package.
+	Kinds []Kind
 	// EventsPerTask is how many Events of a Task are shown, the newest.
 	// Default combinedtask.DefaultEventsPerTask.
 	EventsPerTask int
@@ -75,6 +77,11 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("no URL in Storage: the aggregator needs one to store clustertasks and customtasks")
 	case o.EventsPerTask < 0:
 		return o, errors.New("a negative EventsPerTask")
+	}
+	for _, kind := range o.Kinds {
+		if err := kind.check(); err != nil {
+			return o, err
+		}
 	}
 	o.Config = rest.CopyConfig(o.Config)
 	if o.Config.QPS == 0 {

@@ -40,7 +40,7 @@ func TestTheNameIsTakenOffThePathOfACreate(t *testing.T) {
 }
 
 func TestRawBodies(t *testing.T) {
-	scheme, err := newScheme()
+	scheme, err := newScheme(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

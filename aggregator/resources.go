@@ -5,8 +5,10 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/taskctl-dev/taskctl/aggregator/combinedtask"
+	"github.com/taskctl-dev/taskctl/aggregator/details"
 	"github.com/taskctl-dev/taskctl/aggregator/stored"
 	"github.com/taskctl-dev/taskctl/aggregator/view"
 )
@@ -17,6 +19,7 @@ type parts struct {
 	clients    *clients
 	authorizer authorizer.Authorizer
 	combined   *view.View
+	searcher   *details.Searcher
 	storage    generic.RESTOptionsGetter // nil: stored kinds are not served
 }
 
@@ -26,21 +29,25 @@ func storedKinds() []stored.Kind {
 }
 
 // resources is the table of what is served: one entry for each resource and
-// subresource.
-func resources(p parts) (map[string]rest.Storage, error) {
+// subresource. The relations have to be run.
+func resources(p parts) (map[string]rest.Storage, []*stored.Relations, error) {
 	served := map[string]rest.Storage{
 		"combinedtasks": combinedtask.NewREST(p.combined, p.clients, p.authorizer),
+		"details":       details.NewREST(p.searcher, p.clients, p.authorizer, clock.RealClock{}),
 	}
 	if p.storage == nil {
-		return served, nil
+		return served, nil, nil
 	}
+	var relations []*stored.Relations
 	for _, kind := range storedKinds() {
-		resource, status, err := stored.NewREST(kind, p.scheme, p.storage)
+		parts, err := stored.NewREST(kind, p.scheme, p.storage, p.authorizer)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		served[kind.Resource] = resource
-		served[kind.Resource+"/status"] = status
+		served[kind.Resource] = parts.Resource
+		served[kind.Resource+"/status"] = parts.Status
+		served[kind.Resource+"/graph"] = parts.Graph
+		relations = append(relations, parts.Relations)
 	}
-	return served, nil
+	return served, relations, nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 
 	"github.com/taskctl-dev/taskctl/aggregator/combinedtask"
+	"github.com/taskctl-dev/taskctl/aggregator/details"
 	"github.com/taskctl-dev/taskctl/aggregator/sequence"
 	"github.com/taskctl-dev/taskctl/aggregator/view"
 )
@@ -40,7 +41,7 @@ func Run(ctx context.Context, options Options, ready func()) error {
 	feeding, stopFeeding := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFeeding()
 	group.Go(guard("the reflector of Tasks", func() error {
-		a.clients.taskReflector(a.join.Tasks(feeding)).RunWithContext(feeding)
+		a.clients.taskReflector(tee{a.join.Tasks(feeding), a.searcher}).RunWithContext(feeding)
 		return nil
 	}))
 	group.Go(guard("the reflector of Events", func() error {
@@ -69,6 +70,8 @@ type aggregator struct {
 	numbers *sequence.Numbers
 	view    *view.View
 	join    *combinedtask.Join
+
+	searcher *details.Searcher
 }
 
 func assemble(options Options) (*aggregator, error) {
@@ -93,6 +96,8 @@ func assemble(options Options) (*aggregator, error) {
 		numbers: numbers,
 		view:    view,
 		join:    combinedtask.NewJoin(view, options.EventsPerTask),
+
+		searcher: details.NewSearcher(),
 	}, nil
 }
 
@@ -128,6 +133,12 @@ func (a *aggregator) checks() []healthz.HealthChecker {
 		named("combinedtasks", func() error {
 			if !a.join.Synced() {
 				return errors.New("not all Tasks and Events are listed yet")
+			}
+			return nil
+		}),
+		named("details", func() error {
+			if !a.searcher.Synced() {
+				return errors.New("not all Tasks are indexed yet")
 			}
 			return nil
 		}),

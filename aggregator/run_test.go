@@ -46,6 +46,7 @@ func TestAggregator(t *testing.T) {
 		"serves a thousand watches":                  testManyWatches,
 		"waits for no slow reader":                   testSlowReader,
 		"stores kinds of its own":                    testStored,
+		"searches in details":                        testDetails,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}

@@ -13,19 +13,24 @@ import (
 )
 
 // newScheme registers what clients may send and what they are sent.
-func newScheme() (*runtime.Scheme, error) {
+func newScheme(kinds []Kind) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(
 		searchv1.AddToScheme(scheme),
 		searchv1.AddInternalToScheme(scheme),
 		// The same fields can be selected as of a Task.
 		scheme.AddFieldLabelConversionFunc(searchv1.GroupVersion().WithKind("CombinedTask"), taskFieldLabel),
+		scheme.AddFieldLabelConversionFunc(searchv1.GroupVersion().WithKind("TaskMatch"), taskFieldLabel),
 	)
 	for _, kind := range storedKinds() {
 		err = errors.Join(err, scheme.AddFieldLabelConversionFunc(searchv1.GroupVersion().WithKind(kind.Name), kind.FieldLabel))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("register the types: %w", err)
+	}
+	for _, kind := range kinds {
+		scheme.AddKnownTypes(searchv1.GroupVersion(), kind.Types...)
+		scheme.AddKnownTypes(schema.GroupVersion{Group: searchv1.GroupName, Version: runtime.APIVersionInternal}, kind.Types...)
 	}
 	scheme.AddTypeDefaultingFunc(&searchv1.ClusterTask{}, func(object any) {
 		stored.Default(&object.(*searchv1.ClusterTask).Spec)
@@ -44,10 +49,13 @@ func newScheme() (*runtime.Scheme, error) {
 
 // newDefinitionScheme registers what OpenAPI is to describe: the version that
 // clients see, not the one in memory.
-func newDefinitionScheme() (*runtime.Scheme, error) {
+func newDefinitionScheme(kinds []Kind) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := searchv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register the types: %w", err)
+	}
+	for _, kind := range kinds {
+		scheme.AddKnownTypes(searchv1.GroupVersion(), kind.Types...)
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return scheme, nil

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
+
+	"github.com/taskctl-dev/taskctl/aggregator/stored"
 )
 
 // lastFrames is how long connections stay open after the last request has
@@ -23,21 +26,59 @@ func (a *aggregator) serve(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	server, config, err := newServer(serverOptions{
+	server, err := newServer(serverOptions{
 		options:    a.options,
-		parts:      parts{clients: a.clients, authorizer: authorizer, combined: a.view},
+		parts:      parts{clients: a.clients, authorizer: authorizer, combined: a.view, searcher: a.searcher},
 		clients:    a.clients,
 		proxy:      a.proxy,
 		authorizer: authorizer,
+		numbers:    a.numbers,
 		checks:     a.checks(),
 	})
 	if err != nil {
 		return err
 	}
 	prepared := server.PrepareRun()
-	listener, err := a.listen(ctx, config.ReadyzChecks)
+
+	group, running := errgroup.WithContext(ctx)
+	for _, relations := range server.relations {
+		a.relate(running, group, relations)
+	}
+	for _, kind := range server.kinds {
+		if kind.Run != nil {
+			group.Go(guard("what feeds a kind", func() error {
+				kind.Run(running)
+				return nil
+			}))
+		}
+	}
+	group.Go(guard("the API server", func() error { return a.answer(running, server, prepared.RunWithContext, ready) }))
+	return group.Wait()
+}
+
+// relate runs the relations controller of one kind.
+func (a *aggregator) relate(ctx context.Context, group *errgroup.Group, relations *stored.Relations) {
+	name := "the relations of " + relations.Name()
+	group.Go(guard(name, func() error {
+		defer relations.Stop()
+		relations.Follow(ctx)
+		return nil
+	}))
+	for range stored.StatusWriters {
+		group.Go(guard(name, func() error {
+			relations.Settle(ctx, a.options.Log)
+			return nil
+		}))
+	}
+}
+
+// answer opens the listener once everything behind it can answer, and serves
+// until ctx ends.
+func (a *aggregator) answer(ctx context.Context, server *built, run func(context.Context) error, ready func()) error {
+	config := server.config
+	listener, err := a.listen(ctx, append(config.ReadyzChecks, synced(server)...))
 	if err != nil {
-		abandon(server, config)
+		abandon(server.GenericAPIServer, config)
 		return err
 	}
 	tracked := track(listener)
@@ -49,7 +90,7 @@ func (a *aggregator) serve(ctx context.Context, ready func()) error {
 	stopped := make(chan struct{})
 	group.Go(guard("the API server", func() error {
 		defer close(stopped)
-		return prepared.RunWithContext(running)
+		return run(running)
 	}))
 	group.Go(func() error {
 		<-running.Done()
@@ -64,6 +105,26 @@ func (a *aggregator) serve(ctx context.Context, ready func()) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// synced are the checks of what is known by the time that the port is opened,
+// and stays so.
+func synced(server *built) []healthz.HealthChecker {
+	var checks []healthz.HealthChecker
+	for _, relations := range server.relations {
+		checks = append(checks, healthz.NamedCheck("relations-of-"+relations.Name(), func(*http.Request) error {
+			if !relations.Synced() {
+				return fmt.Errorf("not all %s are listed yet", relations.Name())
+			}
+			return nil
+		}))
+	}
+	for i, kind := range server.kinds {
+		if kind.Ready != nil {
+			checks = append(checks, healthz.NamedCheck(fmt.Sprintf("kind-%d", i), func(*http.Request) error { return kind.Ready() }))
+		}
+	}
+	return checks
 }
 
 // abandon releases what a server that never runs holds.

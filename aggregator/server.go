@@ -18,7 +18,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	searchv1 "github.com/taskctl-dev/taskctl/aggregator/api/v1"
+	"github.com/taskctl-dev/taskctl/aggregator/details"
 	"github.com/taskctl-dev/taskctl/aggregator/openapi"
+	"github.com/taskctl-dev/taskctl/aggregator/stored"
+	"github.com/taskctl-dev/taskctl/aggregator/view"
 )
 
 const (
@@ -37,44 +40,60 @@ type serverOptions struct {
 	clients    *clients
 	proxy      *frontProxy
 	authorizer authorizer.Authorizer
+	numbers    view.Numbers
 	checks     []healthz.HealthChecker // what readiness means besides the server's own checks
 }
 
-// newServer builds the generic API server. The configuration that it returns
-// too has the serving info, which still lacks the listener.
-func newServer(o serverOptions) (*genericapiserver.GenericAPIServer, *genericapiserver.Config, error) {
-	scheme, err := newScheme()
+// built is what newServer makes.
+type built struct {
+	*genericapiserver.GenericAPIServer
+	// config has the serving info, which still lacks the listener.
+	config *genericapiserver.Config
+	// relations have to be run, before the server is ready.
+	relations []*stored.Relations
+	kinds     []*Served // have to be run, too
+}
+
+// newServer builds the generic API server.
+func newServer(o serverOptions) (*built, error) {
+	scheme, err := newScheme(o.options.Kinds)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	codecs := serializer.NewCodecFactory(scheme)
 	config, err := newConfig(o, codecs)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	o.parts.scheme = scheme
 	if o.options.Storage != nil {
 		if o.parts.storage, err = store(*o.options.Storage, codecs, config); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	server, err := config.Complete(nil).New("taskctl-aggregator", genericapiserver.NewEmptyDelegate())
 	if err != nil {
-		return nil, nil, fmt.Errorf("build the API server: %w", err)
+		return nil, fmt.Errorf("build the API server: %w", err)
 	}
 	server.ShutdownTimeout = shutdownTimeout
 
 	group := genericapiserver.NewDefaultAPIGroupInfo(searchv1.GroupName, scheme, metav1.ParameterCodec, codecs)
 	group.NegotiatedSerializer = textSerializer{codecs}
-	served, err := resources(o.parts)
+	served, relations, err := resources(o.parts)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	kinds, err := addKinds(served, o.options.Kinds, Parts{
+		Scheme: scheme, Storage: o.parts.storage, Config: o.options.Config, Authorizer: o.authorizer, Numbers: o.numbers,
+	})
+	if err != nil {
+		return nil, err
 	}
 	group.VersionedResourcesStorageMap[searchv1.GroupVersion().Version] = served
 	if err := server.InstallAPIGroup(&group); err != nil {
-		return nil, nil, fmt.Errorf("install the API group %s: %w", searchv1.GroupName, err)
+		return nil, fmt.Errorf("install the API group %s: %w", searchv1.GroupName, err)
 	}
-	return server, config, nil
+	return &built{server, config, relations, kinds}, nil
 }
 
 func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserver.Config, error) {
@@ -82,7 +101,7 @@ func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserv
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := newDefinitionScheme()
+	definitions, err := newDefinitionScheme(o.options.Kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -125,14 +144,15 @@ func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserv
 
 	config.AdmissionControl = newNamespaceCheck(o.clients.kubernetes)
 
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(definitions))
+	described := describe(openapi.GetOpenAPIDefinitions, o.options.Kinds)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(described, openapinamer.NewDefinitionNamer(definitions))
 	config.OpenAPIConfig.Info.Title = "taskctl"
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(definitions))
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(described, openapinamer.NewDefinitionNamer(definitions))
 	config.OpenAPIV3Config.Info.Title = "taskctl"
 
 	config.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
 		chain := genericapiserver.DefaultBuildHandlerChain(withRawBodies(api, codecs, c.MaxRequestBodyBytes), c)
-		return withRunID(withNamedCreates(chain), o.options.RunID)
+		return withRunID(details.WithQuery(withNamedCreates(chain)), o.options.RunID)
 	}
 	return config, nil
 }

@@ -3,6 +3,7 @@ package aggregator_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -10,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/taskctl-dev/taskctl/aggregator"
+	searchv1 "github.com/taskctl-dev/taskctl/aggregator/api/v1"
 	"github.com/taskctl-dev/taskctl/test/harness"
 )
 
@@ -135,4 +139,28 @@ func (c control) storing(t *testing.T) aggregator.Options {
 	options := c.options(t)
 	options.Storage = &aggregator.Endpoint{URL: "unix://" + filepath.Join(c.DataDir, "run", "etcd.sock")}
 	return options
+}
+
+// behind changes an object in the store itself.
+func (k storedKind) behind(t *testing.T, name string, change func(*searchv1.ClusterTask)) {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + filepath.Join(k.DataDir, "run", "etcd.sock")}, DialTimeout: patience})
+	must(t, err)
+	defer client.Close()
+	key := "/registry/search.task.example.example.com/" + k.resource + "/" + name
+	if k.namespace != "" {
+		key = "/registry/search.task.example.example.com/" + k.resource + "/" + k.namespace + "/" + name
+	}
+	stored, err := client.Get(t.Context(), key)
+	must(t, err)
+	if len(stored.Kvs) != 1 {
+		t.Fatalf("the store has no %s", key)
+	}
+	var task searchv1.ClusterTask
+	must(t, json.Unmarshal(stored.Kvs[0].Value, &task))
+	change(&task)
+	changed, err := json.Marshal(task)
+	must(t, err)
+	_, err = client.Put(t.Context(), key, string(changed))
+	must(t, err)
 }

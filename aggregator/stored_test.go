@@ -30,6 +30,10 @@ func testStored(t *testing.T, c control) {
 			"have a status":                         storedStatus,
 			"are deleted":                           storedDeletion,
 			"are watched":                           storedWatch,
+			"never depend on themselves":            storedCycles,
+			"are kept from rings by 64 clients":     storedRings,
+			"show what follows from dependsOn":      storedRelations,
+			"say when they depend on themselves":    storedSlipped,
 			"are explained":                         storedExplain,
 			"are written only if they are the same": storedPreconditions,
 		} {

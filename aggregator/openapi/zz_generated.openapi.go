@@ -27,6 +27,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.CustomTaskList{}.OpenAPIModelName():     schema_taskctl_aggregator_api_v1_CustomTaskList(ref),
 		v1.StoredTaskSpec{}.OpenAPIModelName():     schema_taskctl_aggregator_api_v1_StoredTaskSpec(ref),
 		v1.StoredTaskStatus{}.OpenAPIModelName():   schema_taskctl_aggregator_api_v1_StoredTaskStatus(ref),
+		v1.TaskGraph{}.OpenAPIModelName():          schema_taskctl_aggregator_api_v1_TaskGraph(ref),
+		v1.TaskGraphNode{}.OpenAPIModelName():      schema_taskctl_aggregator_api_v1_TaskGraphNode(ref),
+		v1.TaskMatch{}.OpenAPIModelName():          schema_taskctl_aggregator_api_v1_TaskMatch(ref),
+		v1.TaskMatchList{}.OpenAPIModelName():      schema_taskctl_aggregator_api_v1_TaskMatchList(ref),
 		apiv1.Task{}.OpenAPIModelName():            schema_taskctl_operator_api_v1_Task(ref),
 		apiv1.TaskList{}.OpenAPIModelName():        schema_taskctl_operator_api_v1_TaskList(ref),
 		apiv1.TaskSpec{}.OpenAPIModelName():        schema_taskctl_operator_api_v1_TaskSpec(ref),
@@ -529,6 +533,25 @@ func schema_taskctl_aggregator_api_v1_StoredTaskSpec(ref common.ReferenceCallbac
 							Format:      "int32",
 						},
 					},
+					"dependsOn": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "dependsOn names tasks of the same kind, and in the same namespace, that are to be finished first. They need not exist yet. A task may not depend on itself, neither directly nor through others.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"priority", "deadline"},
 			},
@@ -542,7 +565,7 @@ func schema_taskctl_aggregator_api_v1_StoredTaskStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "StoredTaskStatus is what was observed of a ClusterTask or CustomTask. It is written through the subresource status.",
+				Description: "StoredTaskStatus is what was observed of a ClusterTask or CustomTask. It is written through the subresource status; what follows from dependsOn, by the API server itself.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
@@ -581,11 +604,283 @@ func schema_taskctl_aggregator_api_v1_StoredTaskStatus(ref common.ReferenceCallb
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"blockedBy": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "blockedBy are the names in dependsOn of tasks that are not finished, or don't exist, by name: the first 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"blockedByCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "blockedByCount is how many there are.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"dependentsCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dependentsCount is how many tasks name this one in their dependsOn.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
+				Required: []string{"blockedByCount", "dependentsCount"},
 			},
 		},
 		Dependencies: []string{
 			metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_taskctl_aggregator_api_v1_TaskGraph(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TaskGraph is what a task depends on, directly and through others: the answer of the subresource graph of ClusterTasks and CustomTasks. It is computed when it is read, from one list, and can't be watched.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name and namespace of the task that the graph is of. Its resourceVersion is that of the list that the graph was computed from.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"root": {
+						SchemaProps: spec.SchemaProps{
+							Description: "root is the task itself.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.TaskGraphNode{}.OpenAPIModelName()),
+						},
+					},
+					"truncated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "truncated is true when the graph is too deep or too large to be shown whole.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"root"},
+			},
+		},
+		Dependencies: []string{
+			v1.TaskGraphNode{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_taskctl_aggregator_api_v1_TaskGraphNode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TaskGraphNode is one task of a graph.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the task.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"taskState": {
+						SchemaProps: spec.SchemaProps{
+							Description: "taskState of the task; none if it does not exist.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"missing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "missing is true for a task that does not exist.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"cyclic": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cyclic is true where a task comes up below itself. What it depends on is not shown again.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"repeated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "repeated is true for a task that stands elsewhere in the graph together with what it depends on, which is not shown again.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"dependsOn": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "dependsOn are the tasks that this one depends on, by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.TaskGraphNode{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1.TaskGraphNode{}.OpenAPIModelName()},
+	}
+}
+
+func schema_taskctl_aggregator_api_v1_TaskMatch(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TaskMatch is a Task whose details were found by a full-text search: an item of the resource details, which can only be listed, with the query parameter q.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the Task's.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"score": {
+						SchemaProps: spec.SchemaProps{
+							Description: "score says how well the Task matches, in thousandths; the list begins with the highest. Scores of different searches can't be compared.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"snippet": {
+						SchemaProps: spec.SchemaProps{
+							Description: "snippet is the part of the details with the most words that were searched for, which stand between [ and ].",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the Task's spec.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(apiv1.TaskSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the Task's status.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(apiv1.TaskStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"score", "spec"},
+			},
+		},
+		Dependencies: []string{
+			apiv1.TaskSpec{}.OpenAPIModelName(), apiv1.TaskStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_taskctl_aggregator_api_v1_TaskMatchList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TaskMatchList is the answer to a full-text search.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Default: map[string]interface{}{},
+							Ref:     ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the matches, best first, and by namespace and name where they are equally good.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.TaskMatch{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1.TaskMatch{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // attributes are what selectors see.
 func (k Kind) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
-	meta, spec, _, ok := parts(object)
+	meta, spec, status, ok := parts(object)
 	if !ok {
 		return nil, nil, fmt.Errorf("select by fields: got a %T", object)
 	}
@@ -21,6 +21,8 @@ func (k Kind) attributes(object runtime.Object) (labels.Set, fields.Set, error) 
 		"metadata.name":  meta.Name,
 		"spec.priority":  strconv.FormatInt(int64(task.Priority), 10),
 		"spec.taskState": string(task.TaskState),
+
+		"status.blockedByCount": strconv.FormatInt(int64(status.BlockedByCount), 10),
 	}
 	if k.Namespaced {
 		selectable["metadata.namespace"] = meta.Namespace
@@ -37,9 +39,9 @@ func (k Kind) predicate(label labels.Selector, field fields.Selector) storage.Se
 // runtime.FieldLabelConversionFunc.
 func (k Kind) FieldLabel(label, value string) (string, string, error) {
 	switch {
-	case label == "metadata.name", label == "spec.priority", label == "spec.taskState",
+	case label == "metadata.name", label == "spec.priority", label == "spec.taskState", label == "status.blockedByCount",
 		label == "metadata.namespace" && k.Namespaced:
 		return label, value, nil
 	}
-	return "", "", fmt.Errorf("field label not supported: %q", label)
+	return "", "", fmt.Errorf("field label not supported: %q; supported are metadata.name, spec.priority, spec.taskState and status.blockedByCount, and metadata.namespace of a kind with namespaces", label)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -16,7 +17,8 @@ import (
 // REST serves a stored kind: every verb.
 type REST struct {
 	*genericregistry.Store
-	kind Kind
+	kind      Kind
+	relations *Relations
 }
 
 var (
@@ -27,9 +29,18 @@ var (
 // ShortNames implements rest.ShortNamesProvider.
 func (r *REST) ShortNames() []string { return []string{r.kind.ShortName} }
 
-// NewREST makes the resource and its subresource status. Where they are stored
-// is up to the getter. The scheme must know the kind.
-func NewREST(kind Kind, scheme *runtime.Scheme, getter generic.RESTOptionsGetter) (*REST, *StatusREST, error) {
+// Served is everything that a stored kind consists of.
+type Served struct {
+	Resource *REST
+	Status   *StatusREST
+	Graph    *GraphREST
+	// Relations have to be run.
+	Relations *Relations
+}
+
+// NewREST makes the resource and its subresources. Where they are stored is up
+// to the getter. The scheme must know the kind.
+func NewREST(kind Kind, scheme *runtime.Scheme, getter generic.RESTOptionsGetter, authorizer authorizer.Authorizer) (*Served, error) {
 	resource := strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator, kind: kind, clock: clock.RealClock{}}
 	store := &genericregistry.Store{
 		NewFunc:                   kind.newObject,
@@ -45,10 +56,17 @@ func NewREST(kind Kind, scheme *runtime.Scheme, getter generic.RESTOptionsGetter
 	}
 	options := &generic.StoreOptions{RESTOptions: getter, AttrFunc: kind.attributes}
 	if err := store.CompleteWithOptions(options); err != nil {
-		return nil, nil, fmt.Errorf("store %s: %w", kind.Resource, err)
+		return nil, fmt.Errorf("store %s: %w", kind.Resource, err)
 	}
-	status := *store
+	statusStore := *store
 	of := statusStrategy{resource}
-	status.UpdateStrategy, status.ResetFieldsStrategy = of, of
-	return &REST{Store: store, kind: kind}, &StatusREST{store: &status}, nil
+	statusStore.UpdateStrategy, statusStore.ResetFieldsStrategy = of, of
+	status := &StatusREST{store: &statusStore}
+	relations := newRelations(kind, store, status)
+	return &Served{
+		Resource:  &REST{Store: store, kind: kind, relations: relations},
+		Status:    status,
+		Graph:     &GraphREST{kind: kind, store: store, authorizer: authorizer},
+		Relations: relations,
+	}, nil
 }

@@ -123,8 +123,33 @@ func validateSpec(spec *searchv1.StoredTaskSpec) field.ErrorList {
 	if spec.Priority == nil {
 		errs = append(errs, field.Required(path.Child("priority"), ""))
 	}
+	errs = append(errs, validateDependsOn(spec.DependsOn, path.Child("dependsOn"))...)
 	task := spec.TaskSpec()
 	return append(errs, taskv1.ValidateTaskSpec(&task, path)...)
+}
+
+// maxDependsOn is how many tasks one may depend on: far more than anybody
+// needs, and few enough for all to be looked at whenever one of them changes.
+const maxDependsOn = 1000
+
+// validateDependsOn checks the names. Whether they close a cycle is checked
+// right before the write, see change.
+func validateDependsOn(dependsOn []string, path *field.Path) field.ErrorList {
+	if len(dependsOn) > maxDependsOn {
+		return field.ErrorList{field.TooMany(path, len(dependsOn), maxDependsOn)}
+	}
+	var errs field.ErrorList
+	seen := make(map[string]bool, len(dependsOn))
+	for i, name := range dependsOn {
+		for _, message := range genericvalidation.NameIsDNSSubdomain(name, false) {
+			errs = append(errs, field.Invalid(path.Index(i), name, message))
+		}
+		if seen[name] {
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		}
+		seen[name] = true
+	}
+	return errs
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.

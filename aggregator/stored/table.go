@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// table prints both kinds with Task's columns, and the details with -o wide.
+// table prints both kinds with Task's columns, and with -o wide the details and
+// what follows from dependsOn.
 type table struct{}
 
 func (table) columns() []metav1.TableColumnDefinition {
@@ -23,6 +24,8 @@ func (table) columns() []metav1.TableColumnDefinition {
 		{Name: "TaskState", Type: "string", Description: "Pending or Finished."},
 		{Name: "Age", Type: "date", Description: descriptions["creationTimestamp"]},
 		{Name: "Details", Type: "string", Priority: 1, Description: "What is to be done."},
+		{Name: "Blocked By", Type: "integer", Priority: 1, Description: "How many tasks have to be finished first."},
+		{Name: "Dependents", Type: "integer", Priority: 1, Description: "How many tasks depend on this one."},
 	}
 }
 
@@ -33,7 +36,7 @@ func (t table) ConvertToTable(_ context.Context, object, options runtime.Object)
 		result.ColumnDefinitions = t.columns()
 	}
 	add := func(object runtime.Object) error {
-		objectMeta, spec, _, ok := parts(object)
+		objectMeta, spec, status, ok := parts(object)
 		if !ok {
 			return fmt.Errorf("print as a table: got a %T", object)
 		}
@@ -46,6 +49,7 @@ func (t table) ConvertToTable(_ context.Context, object, options runtime.Object)
 			Cells: []any{
 				objectMeta.Name, int64(task.Priority), deadline, string(task.TaskState),
 				metatable.ConvertToHumanReadableDateType(objectMeta.CreationTimestamp), task.Details,
+				int64(status.BlockedByCount), int64(status.DependentsCount),
 			},
 			Object: runtime.RawExtension{Object: object},
 		})

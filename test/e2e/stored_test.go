@@ -25,6 +25,8 @@ func TestStoredTasks(t *testing.T) {
 		"are for viewers and editors": storedRights,
 		"go with their namespace":     storedNamespace,
 		"leave quotas alone":          storedQuota,
+		"depend on one another":       storedDependencies,
+		"are found by words":          storedSearch,
 		"are applied and watched":     storedApplied,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,4 +163,19 @@ func storedApplied(t *testing.T, a *harness.Appliance, namespace string) {
 	}
 	kubectl(t, a, "delete", "customtasks", "a", "-n", namespace, "--timeout=20s")
 	expectLine(t, watch, "DELETED a 3")
+}
+
+// storedDependencies: what a custom resource can't do.
+func storedDependencies(t *testing.T, a *harness.Appliance, namespace string) {
+	kubectl(t, a, "apply", "-n", namespace, "-f", file(t, storedManifest("CustomTask", "roof", "dependsOn: [walls]")+storedManifest("CustomTask", "walls")))
+	kubectl(t, a, "wait", "--for=jsonpath={.status.blockedByCount}=1", "customtasks/roof", "-n", namespace, "--timeout=10s")
+	r := a.Kubectl(t.Context(), "apply", "-n", namespace, "-f", file(t, storedManifest("CustomTask", "walls", "dependsOn: [roof]")))
+	if r.Code == 0 {
+		t.Error("a cycle is stored")
+	}
+	contains(t, r.Stderr, "it would depend on itself: walls → roof → walls")
+	kubectl(t, a, "patch", "customtasks", "walls", "-n", namespace, "--type=merge", "-p", `{"spec":{"taskState":"Finished"}}`)
+	kubectl(t, a, "wait", "--for=jsonpath={.status.blockedByCount}=0", "customtasks/roof", "-n", namespace, "--timeout=10s")
+	contains(t, kubectl(t, a, "get", "--raw", searchAPI+"namespaces/"+namespace+"/customtasks/roof/graph"), `"kind":"TaskGraph"`, `"name":"walls","taskState":"Finished"`)
+	contains(t, kubectl(t, a, "explain", "customtasks.spec.dependsOn"), "names tasks of the same kind")
 }

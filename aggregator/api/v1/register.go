@@ -40,5 +40,7 @@ func knownTypes() []runtime.Object {
 		&CombinedTask{}, &CombinedTaskList{},
 		&ClusterTask{}, &ClusterTaskList{},
 		&CustomTask{}, &CustomTaskList{},
+		&TaskGraph{},
+		&TaskMatch{}, &TaskMatchList{},
 	}
 }

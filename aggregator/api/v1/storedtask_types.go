@@ -35,6 +35,13 @@ type StoredTaskSpec struct {
 	// by itself.
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// dependsOn names tasks of the same kind, and in the same namespace, that
+	// are to be finished first. They need not exist yet. A task may not depend
+	// on itself, neither directly nor through others.
+	// +optional
+	// +listType=set
+	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
 // TaskSpec is the same as a Task's spec, where a missing priority is 0.
@@ -51,8 +58,25 @@ func (s *StoredTaskSpec) TaskSpec() taskv1.TaskSpec {
 	return spec
 }
 
+// ConditionCyclic is the type of the condition of a task that depends on itself
+// in spite of all checks.
+const ConditionCyclic = "Cyclic"
+
 // StoredTaskStatus is what was observed of a ClusterTask or CustomTask. It is
-// written through the subresource status.
+// written through the subresource status; what follows from dependsOn, by the
+// API server itself.
 type StoredTaskStatus struct {
 	taskv1.TaskStatus `json:",inline"`
+
+	// blockedBy are the names in dependsOn of tasks that are not finished, or
+	// don't exist, by name: the first 100.
+	// +optional
+	// +listType=atomic
+	BlockedBy []string `json:"blockedBy,omitempty"`
+
+	// blockedByCount is how many there are.
+	BlockedByCount int32 `json:"blockedByCount"`
+
+	// dependentsCount is how many tasks name this one in their dependsOn.
+	DependentsCount int32 `json:"dependentsCount"`
 }

@@ -49,3 +49,23 @@ func (in StoredTaskSpec) OpenAPIModelName() string {
 func (in StoredTaskStatus) OpenAPIModelName() string {
 	return "com.example.example.task.search.v1.StoredTaskStatus"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TaskGraph) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.TaskGraph"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TaskGraphNode) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.TaskGraphNode"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TaskMatch) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.TaskMatch"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TaskMatchList) OpenAPIModelName() string {
+	return "com.example.example.task.search.v1.TaskMatchList"
+}
