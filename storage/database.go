@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -86,17 +87,32 @@ func openDatabase(ctx context.Context, config Config, kind string, b Backend) (b
 	if logger != nil {
 		logger = logger.With(slog.String("backend", b.Name))
 	}
+	protection, err := b.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
 	switch kind {
 	case "sqlite":
 		path, err := sqlitePath(strings.TrimPrefix(strings.TrimPrefix(b.Spec, "sqlite"), ":"), config.DataDir)
 		if err != nil {
 			return nil, err
 		}
+		if inside, err := filepath.Rel(config.DataDir, path); err == nil && filepath.IsLocal(inside) {
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				return nil, fmt.Errorf("make the folder of the database: %w", err)
+			}
+		}
 		return sqlite.Open(ctx, sqlite.Config{Path: path})
 	case "postgres":
-		return postgres.Open(ctx, postgres.Config{DSN: b.Spec, Password: b.Password, Logger: logger})
+		return postgres.Open(ctx, postgres.Config{
+			DSN: b.Spec, Password: b.Password, Logger: logger, TLS: protection,
+			Readers: b.Pool.readers(), IdleReaders: b.Pool.MaxIdle, ReaderLife: b.Pool.MaxLifeTime, ReaderIdleLife: b.Pool.MaxIdleLifeTime,
+		})
 	case "mysql":
-		return mysql.Open(ctx, mysql.Config{DSN: b.Spec, Password: b.Password, Logger: logger})
+		return mysql.Open(ctx, mysql.Config{
+			DSN: b.Spec, Password: b.Password, Logger: logger, TLS: protection,
+			Readers: b.Pool.readers(), IdleReaders: b.Pool.MaxIdle, ReaderLife: b.Pool.MaxLifeTime, ReaderIdleLife: b.Pool.MaxIdleLifeTime,
+		})
 	}
 	return openEtcd(ctx, config, b, logger)
 }

@@ -17,6 +17,7 @@ func TestSpecsNameTheirFiles(t *testing.T) {
 	tests := []struct{ spec, file string }{
 		{"sqlite", "store.db"},
 		{"sqlite://tasks.db", "tasks.db"},
+		{"sqlite://db/deep/tasks.db", "db/deep/tasks.db"},
 		{"sqlite://" + filepath.Join(dir, "absolute.db"), "absolute.db"},
 		{"sqlite://with%20space.db", "with space.db"},
 	}
@@ -54,7 +55,7 @@ func TestWhatCannotBeAStoreIsRefusedInOneLineAndNotTouched(t *testing.T) {
 		{"an unknown kind", "oracle://x", "use sqlite"},
 		{"an empty name", "sqlite://", "names no file"},
 		{"a text file", "sqlite://notes.txt", "not a SQLite database"},
-		{"a folder that is missing", "sqlite://missing/store.db", "folder"},
+		{"a folder that is missing", "sqlite://" + filepath.Join(dir, "..", "missing", "store.db"), "folder"},
 		{"a store that is open", "sqlite://held.db", "in use by another process"},
 		{"a server that is not there", "postgres://u@127.0.0.1:1/db", ""},
 	}

@@ -25,6 +25,10 @@ type Backend struct {
 	Spec string
 	// Password is used instead of the one in a URL where it is not empty.
 	Password string
+	// TLS is used instead of what the URL says where it is not zero.
+	TLS TLS
+	// Pool bounds the connections to a SQL server; zero leaves it to us.
+	Pool Pool
 }
 
 // Router is the topology's rules, checked.

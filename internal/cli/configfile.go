@@ -17,7 +17,7 @@ import (
 func readConfigFile(c *cli.Context, into *upConfig) error {
 	name := c.String("file")
 	if name == "" {
-		return nil
+		return readTopologyFlag(c, into)
 	}
 	file, err := config.Read(name)
 	if err != nil {
@@ -30,8 +30,11 @@ func readConfigFile(c *cli.Context, into *upConfig) error {
 		return usageError("%s:%d: cluster.apiServerArgs: %w", name, file.Cluster.Line, err)
 	}
 	into.options.APIServerArgs = file.Cluster.APIServerArgs
-	if c.IsSet("storage") {
-		return nil
+	if err := refuseTwoTopologies(c, file); err != nil {
+		return err
+	}
+	if err := readTopologyFlag(c, into); err != nil || c.String("topology") != "" || c.IsSet("storage") {
+		return err
 	}
 	into.options.Storage, err = readStorage(file)
 	return err

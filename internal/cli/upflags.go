@@ -25,6 +25,7 @@ func applianceFlags() []cli.Flag {
 		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "configuration `FILE`; flags win over it"},
 		&cli.StringFlag{Name: "cluster", Value: "auto", Usage: "`DRIVER` of the cluster: auto, embedded or kind"},
 		storageFlag("as before, or " + supervisor.DefaultText),
+		topologyFlag(),
 		&cli.IntFlag{Name: "port", Usage: "`PORT` of the API server", DefaultText: "a free one, kept across restarts"},
 		&cli.DurationFlag{Name: "wait", Value: defaultWait, Usage: "`LIMIT` for the start"},
 		&cli.StringFlag{Name: "without", Usage: "leave out `COMPONENTS` (with commas: " + strings.Join(supervisor.Removable(), ", ") + "), to run them from elsewhere"},
@@ -59,6 +60,7 @@ type upConfig struct {
 	common
 	options   supervisor.Options // without Folder and OnEvent
 	spec      string             // the --storage SPEC; "" if there is none
+	notices   []string           // what people should know of the flags
 	ephemeral bool
 	recreate  bool
 	keepLogs  string // where log files are copied to at the end; "" nowhere
@@ -124,6 +126,9 @@ func (p *program) upConfig(c *cli.Context) (upConfig, error) {
 	config, err := applianceConfig(c, values)
 	if err != nil {
 		return config, err
+	}
+	for _, notice := range config.notices {
+		p.printer(values).message("note: %s", notice)
 	}
 	config.ephemeral, config.recreate = c.Bool("ephemeral"), c.Bool("recreate")
 	config.options.SwitchContext = c.Bool("switch-context")

@@ -44,6 +44,9 @@ func (r reader) element(i int, node *yaml.Node) reader {
 	return reader{r.file, fmt.Sprintf("%s[%d]", r.path, i), node}
 }
 
+// line is the element with that number, with nothing but its line.
+func (r reader) line(i, line int) reader { return r.element(i, &yaml.Node{Line: line}) }
+
 func (r reader) isNull() bool { return r.node.Kind == yaml.ScalarNode && r.node.Tag == "!!null" }
 
 // fields reads a mapping: each key by the function of that name. An unknown or

@@ -23,21 +23,12 @@ func Read(file string) (Config, error) {
 // in errors.
 func Parse(file string, content []byte) (Config, error) {
 	config := Config{File: file}
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	var document yaml.Node
-	if err := decoder.Decode(&document); err != nil {
-		if errors.Is(err, io.EOF) {
-			return config, fmt.Errorf("%s: the file is empty; it begins with apiVersion: %s and kind: %s", file, APIVersion, Kind)
-		}
-		return config, fmt.Errorf("%s: %w", file, err)
+	root, err := parseDocument(file, content, "it begins with apiVersion: "+APIVersion+" and kind: "+Kind)
+	if err != nil {
+		return config, err
 	}
-	var second yaml.Node
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return config, fmt.Errorf("%s:%d: there is a second document; one file describes one appliance", file, max(second.Line, 1))
-	}
-	root := reader{file: file, node: document.Content[0]}
 	var apiVersion, kind string
-	err := root.fields(map[string]func(reader) error{
+	err = root.fields(map[string]func(reader) error{
 		"apiVersion": func(r reader) error { return r.oneOf(&apiVersion, APIVersion) },
 		"kind":       func(r reader) error { return r.oneOf(&kind, Kind) },
 		"cluster":    config.Cluster.read,
@@ -52,6 +43,24 @@ func Parse(file string, content []byte) (Config, error) {
 		return config, root.errorf("kind is missing: %s", Kind)
 	}
 	return config, nil
+}
+
+// parseDocument parses a file of one document; hint says what an empty one
+// lacks.
+func parseDocument(file string, content []byte, hint string) (reader, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return reader{}, fmt.Errorf("%s: the file is empty; %s", file, hint)
+		}
+		return reader{}, fmt.Errorf("%s: %w", file, err)
+	}
+	var second yaml.Node
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return reader{}, fmt.Errorf("%s:%d: there is a second document; one file describes one appliance", file, max(second.Line, 1))
+	}
+	return reader{file: file, node: document.Content[0]}, nil
 }
 
 func (c *Cluster) read(r reader) error {

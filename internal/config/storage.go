@@ -38,6 +38,16 @@ func (s *Storage) has(name string) bool {
 	return false
 }
 
+// withEndpoint is the name of the backend with that endpoint, "" if none has it.
+func (s *Storage) withEndpoint(endpoint string) string {
+	for _, backend := range s.Backends {
+		if backend.Endpoint == endpoint {
+			return backend.Name
+		}
+	}
+	return ""
+}
+
 func (s *Storage) names() string {
 	var names []string
 	for _, backend := range s.Backends {
@@ -59,8 +69,11 @@ func (s *Storage) readBackend(r reader) error {
 			}
 			return nil
 		},
-		"passwordFrom": backend.readPasswordFrom,
+		"passwordFrom":   backend.readPasswordFrom,
+		"tls":            backend.TLS.read,
+		"connectionPool": backend.Pool.read,
 	})
+	other := s.withEndpoint(backend.Endpoint)
 	switch {
 	case err != nil:
 		return err
@@ -70,6 +83,8 @@ func (s *Storage) readBackend(r reader) error {
 		return r.errorf("endpoint is missing")
 	case s.has(backend.Name):
 		return r.errorf("there are two backends with the name %q", backend.Name)
+	case other != "":
+		return r.errorf("endpoint: the backend %q has the same one: each needs its own", other)
 	}
 	s.Backends = append(s.Backends, backend)
 	return nil

@@ -93,20 +93,28 @@ func (s Storage) String() string {
 	return text
 }
 
+// IsSpec says that a --storage SPEC says all about the backend.
+func (b Backend) IsSpec() bool {
+	return b.PasswordFrom == PasswordFrom{} && b.TLS.IsZero() && b.Pool == Pool{}
+}
+
 // String is the route in one line.
-func (r Route) String() string {
+func (r Route) String() string { return r.what() + " in " + r.Backend }
+
+// what is what the route matches.
+func (r Route) what() string {
 	var fields []string
 	for _, field := range [...][2]string{
-		{"group", r.Group}, {"resource", r.Resource}, {"namespace", r.Namespace}, {"name", r.Name}, {"prefix", r.Prefix},
+		{"group", r.Group}, {"resource", r.Resource}, {"namespace", r.Namespace}, {"name", r.Name}, {"prefix", r.Prefix}, {"regexp", r.Regexp},
 	} {
 		if field[1] != "" {
 			fields = append(fields, field[0]+"="+field[1])
 		}
 	}
 	if len(fields) == 0 {
-		fields = []string{"everything"}
+		return "everything"
 	}
-	return strings.Join(fields, " ") + " in " + r.Backend
+	return strings.Join(fields, " ")
 }
 
 // redactedSpec is a SPEC or an endpoint without its password; the embedded etcd

@@ -52,6 +52,8 @@ type Backend struct {
 	// Redacted.
 	Endpoint     string       `json:"endpoint"`
 	PasswordFrom PasswordFrom `json:"passwordFrom,omitzero"`
+	TLS          TLS          `json:"tls,omitzero"`
+	Pool         Pool         `json:"connectionPool,omitzero"`
 	// Password is what ReadPasswords found; it is never kept.
 	Password string `json:"-"`
 	Line     int    `json:"-"`
@@ -96,6 +98,8 @@ type Route struct {
 	Name      string `json:"name,omitempty"`
 	// Prefix is the beginning of an etcd key.
 	Prefix string `json:"prefix,omitempty"`
+	// Regexp matches somewhere in an etcd key; only topology files have it.
+	Regexp string `json:"regexp,omitempty"`
 	Line   int    `json:"-"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 	"github.com/taskctl-dev/taskctl/internal/logging"
+	"github.com/taskctl-dev/taskctl/internal/version"
 	operatorapi "github.com/taskctl-dev/taskctl/operator/api/v1"
 	"github.com/taskctl-dev/taskctl/storage"
 	"github.com/taskctl-dev/taskctl/storage/etcd"
@@ -112,11 +113,13 @@ func Topology(chosen config.Storage) (storage.Topology, error) {
 		return topology, nil
 	}
 	for _, b := range chosen.Ordered() {
-		topology.Backends = append(topology.Backends, storage.Backend{Name: b.Name, Spec: b.Endpoint, Password: b.Password})
+		topology.Backends = append(topology.Backends, storage.Backend{
+			Name: b.Name, Spec: b.Endpoint, Password: b.Password, TLS: storage.TLS(b.TLS), Pool: storage.Pool(b.Pool),
+		})
 	}
 	for _, r := range chosen.Routes {
 		topology.Rules = append(topology.Rules, routing.Rule{
-			Backend: r.Backend, Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, Prefix: r.Prefix,
+			Backend: r.Backend, Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, Prefix: r.Prefix, Regexp: r.Regexp,
 		})
 	}
 	_, err := topology.Router()
@@ -137,6 +140,7 @@ func newStore(options Options, folder *datadir.Folder, logs *logging.Logs) (stor
 			Topology: topology, DataDir: folder.Path,
 			Etcd: storage.EmbeddedEtcd{Dir: folder.Etcd(), Socket: folder.MemberSocket(), Log: logs.Writer(Storage)},
 		},
+		Program:                version.String(),
 		Listen:                 []string{"unix://" + folder.EtcdSocket()},
 		ProgressNotifyInterval: progressNotifyInterval,
 		Logger:                 logs.Slog(Storage),

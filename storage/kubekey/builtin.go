@@ -1,58 +1,25 @@
 package kubekey
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskctl-dev/taskctl/storage/routing"
+)
 
 // Core is how the group without a name is called where "" means any group.
-const Core = "core"
+const Core = routing.Core
 
-// groupsOf are the groups of built-in resources, whose keys don't name them.
+// groupsOf are the groups of a built-in resource, whose keys don't name them.
 // Events have two, with one place for both.
 func groupsOf(resource string) []string {
-	switch resource {
-	case "configmaps", "endpoints", "limitranges", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes",
-		"pods", "podtemplates", "replicationcontrollers", "resourcequotas", "secrets", "serviceaccounts", "services":
-		return []string{Core}
-	case "events":
-		return []string{Core, "events.k8s.io"}
-	case "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
-		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations":
-		return []string{"admissionregistration.k8s.io"}
-	case "controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets":
-		return []string{"apps"}
-	case "horizontalpodautoscalers":
-		return []string{"autoscaling"}
-	case "cronjobs", "jobs":
-		return []string{"batch"}
-	case "certificatesigningrequests", "clustertrustbundles", "podcertificaterequests":
-		return []string{"certificates.k8s.io"}
-	case "leasecandidates", "leases":
-		return []string{"coordination.k8s.io"}
-	case "endpointslices":
-		return []string{"discovery.k8s.io"}
-	case "flowschemas", "prioritylevelconfigurations":
-		return []string{"flowcontrol.apiserver.k8s.io"}
-	case "storageversions":
-		return []string{"internal.apiserver.k8s.io"}
-	case "evictionrequests", "evictions":
-		return []string{"lifecycle.k8s.io"}
-	case "ingressclasses", "ingresses", "ipaddresses", "networkpolicies", "servicecidrs":
-		return []string{"networking.k8s.io"}
-	case "runtimeclasses":
-		return []string{"node.k8s.io"}
-	case "poddisruptionbudgets":
-		return []string{"policy"}
-	case "clusterrolebindings", "clusterroles", "rolebindings", "roles":
-		return []string{"rbac.authorization.k8s.io"}
-	case "deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates", "resourcepoolstatusrequests", "resourceslices":
-		return []string{"resource.k8s.io"}
-	case "compositepodgroups", "podgroups", "priorityclasses", "workloads":
-		return []string{"scheduling.k8s.io"}
-	case "csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments", "volumeattributesclasses":
-		return []string{"storage.k8s.io"}
-	case "storageversionmigrations":
-		return []string{"storagemigration.k8s.io"}
+	_, group, alias := routing.BuiltIn(folderOf(resource))
+	switch {
+	case group == "":
+		return nil
+	case alias == "":
+		return []string{group}
 	}
-	return nil
+	return []string{group, alias}
 }
 
 // folders are the built-in resources that lie under another word than their

@@ -1,9 +1,13 @@
 package kubekey
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/taskctl-dev/taskctl/storage/routing"
+)
 
 // Root is the beginning of all keys of Kubernetes.
-const Root = "/registry/"
+const Root = routing.Root
 
 // Key is what a key says.
 type Key struct {

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/taskctl-dev/taskctl/storage/backend/sqlstore"
 )
 
 // Config is where the database is and how it is used.
@@ -24,6 +27,14 @@ type Config struct {
 	// Readers is the largest number of reading connections; 0 means 8. Beside
 	// them there are two: one writes, one renews the ownership.
 	Readers int
+	// IdleReaders is how many of them are kept while nobody reads; 0 means
+	// all. ReaderLife and ReaderIdleLife are how long one is used in all, and
+	// kept unused; 0 means without end.
+	IdleReaders                int
+	ReaderLife, ReaderIdleLife time.Duration
+	// TLS is used for every connection instead of what the DSN says, which is
+	// what nil means. The server's name is filled in.
+	TLS *tls.Config
 	// Term is how long ownership lasts without being renewed; 0 means 10 s.
 	Term time.Duration
 	// CommitTimeout is how long a batch may take before its outcome counts as
@@ -54,6 +65,10 @@ func (c *Config) setDefaults() {
 	}
 }
 
+func (c *Config) readerLimits() sqlstore.PoolLimits {
+	return sqlstore.PoolLimits{Open: c.Readers, Idle: c.IdleReaders, Life: c.ReaderLife, IdleLife: c.ReaderIdleLife}
+}
+
 // errDSN is all that is said about a DSN that does not parse: the parser's own
 // words can quote a piece of the password.
 var errDSN = errors.New("the MySQL address cannot be parsed; it looks like mysql://user:password@tcp(host:3306)/database")
@@ -79,6 +94,12 @@ func (c *Config) parse() (*mysql.Config, error) {
 		parsed.Timeout = 10 * time.Second
 	}
 	parsed.DialFunc = c.Dial
+	if c.TLS != nil {
+		parsed.TLS = c.TLS.Clone()
+		if host, _, err := net.SplitHostPort(parsed.Addr); err == nil {
+			parsed.TLS.ServerName = host
+		}
+	}
 	parsed.Logger = &mysql.NopLogger{} // everything is in the returned errors
 	parsed.MultiStatements = true
 	parsed.InterpolateParams = true

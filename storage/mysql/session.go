@@ -61,7 +61,7 @@ func (s *session) start(ctx context.Context) error {
 	if s.state, err = take.readState(ctx); err != nil {
 		return fmt.Errorf("read the state of database %q: %w", d.config.DBName, explain(err))
 	}
-	s.readers = sqlstore.NewPool(d.settings.Readers, d.connect, (*conn).close)
+	s.readers = sqlstore.NewLimitedPool(d.settings.readerLimits(), d.connect, (*conn).close)
 	s.keeper = sqlstore.NewPool(1, d.connect, (*conn).close)
 	return nil
 }

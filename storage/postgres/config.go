@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/taskctl-dev/taskctl/storage/backend/sqlstore"
 )
 
 // defaultSchema holds the tables unless the DSN names another by search_path.
@@ -27,6 +30,14 @@ type Config struct {
 	// Readers is the largest number of reading connections; 0 means 8. Beside
 	// them there are two: one writes, one renews the ownership.
 	Readers int
+	// IdleReaders is how many of them are kept while nobody reads; 0 means
+	// all. ReaderLife and ReaderIdleLife are how long one is used in all, and
+	// kept unused; 0 means without end.
+	IdleReaders                int
+	ReaderLife, ReaderIdleLife time.Duration
+	// TLS is used for every connection instead of what the DSN says, which is
+	// what nil means. The server's name is filled in.
+	TLS *tls.Config
 	// Term is how long ownership lasts without being renewed; 0 means 10 s.
 	Term time.Duration
 	// CommitTimeout is how long a batch may take before its outcome counts as
@@ -57,6 +68,10 @@ func (c *Config) setDefaults() {
 	}
 }
 
+func (c *Config) readerLimits() sqlstore.PoolLimits {
+	return sqlstore.PoolLimits{Open: c.Readers, Idle: c.IdleReaders, Life: c.ReaderLife, IdleLife: c.ReaderIdleLife}
+}
+
 // errDSN is all that is said about a DSN that does not parse: what the parsers
 // say quotes pieces of it, and a password that is not escaped can be in them.
 var errDSN = errors.New("the PostgreSQL address cannot be parsed; it looks like postgres://user:password@host:5432/database, with / : @ ? # % in the password written as %2F %3A %40 %3F %23 %25")
@@ -84,6 +99,9 @@ func (c *Config) parse() (*pgconn.Config, string, error) {
 		parsed.ConnectTimeout = 10 * time.Second
 	}
 	parsed.DialFunc = c.Dial
+	if c.TLS != nil {
+		c.secure(parsed)
+	}
 	if parsed.ValidateConnect == nil && len(parsed.Fallbacks) > 0 {
 		parsed.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
@@ -101,6 +119,27 @@ func (c *Config) parse() (*pgconn.Config, string, error) {
 		parsed.RuntimeParams["application_name"] = "taskctl"
 	}
 	return parsed, schema, nil
+}
+
+// secure makes every connection use TLS as it is set. Attempts without TLS,
+// which the driver makes where the DSN does not forbid them, are left out.
+func (c *Config) secure(parsed *pgconn.Config) {
+	named := func(host string) *tls.Config {
+		settings := c.TLS.Clone()
+		settings.ServerName = host
+		return settings
+	}
+	parsed.TLSConfig = named(parsed.Host)
+	tried := map[string]bool{net.JoinHostPort(parsed.Host, fmt.Sprint(parsed.Port)): true}
+	var others []*pgconn.FallbackConfig
+	for _, other := range parsed.Fallbacks {
+		if address := net.JoinHostPort(other.Host, fmt.Sprint(other.Port)); !tried[address] {
+			tried[address] = true
+			other.TLSConfig = named(other.Host)
+			others = append(others, other)
+		}
+	}
+	parsed.Fallbacks = others
 }
 
 // parameters names those that the driver itself reads, as a hint: their values

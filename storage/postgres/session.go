@@ -55,7 +55,7 @@ func (s *session) start(ctx context.Context) error {
 	open := func(prepare []*statement) func(context.Context) (*conn, error) {
 		return func(ctx context.Context) (*conn, error) { return d.connect(ctx, prepare) }
 	}
-	s.readers = sqlstore.NewPool(d.settings.Readers, open(d.sql.reading()), (*conn).close)
+	s.readers = sqlstore.NewLimitedPool(d.settings.readerLimits(), open(d.sql.reading()), (*conn).close)
 	s.keeper = sqlstore.NewPool(1, open([]*statement{d.sql.beginWrite, d.sql.secure, d.sql.renew, d.sql.commit}), (*conn).close)
 	return nil
 }

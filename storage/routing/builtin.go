@@ -6,13 +6,13 @@ const servicesRoot = "services"
 // Core is what rules call the group without a name.
 const Core = "core"
 
-// builtin returns resource and group of the objects under /registry/PART. A
+// BuiltIn returns resource and group of the objects under /registry/PART. A
 // part that it does not know is a resource of an unknown group. Events belong to
 // two groups, of which the second is the alias.
 //
 // The names are those of Kubernetes 1.37 (test/integration/etcd/data.go,
 // SpecialDefaultResourcePrefixes in pkg/kubeapiserver); a test compares them.
-func builtin(part string) (resource, group, alias string) {
+func BuiltIn(part string) (resource, group, alias string) {
 	switch part {
 	case "minions":
 		return "nodes", Core, ""

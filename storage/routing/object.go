@@ -53,7 +53,7 @@ func (o *object) readResource(path string) (rest string, more bool) {
 		second, below, deeper := strings.Cut(rest, "/")
 		first, rest, more = first+"/"+second, below, deeper
 	}
-	o.resource, o.group, o.alias = builtin(first)
+	o.resource, o.group, o.alias = BuiltIn(first)
 	return rest, more
 }
 

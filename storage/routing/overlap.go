@@ -132,11 +132,12 @@ func regexpStart(expression string) string {
 }
 
 // shareOf says how much of the keys that begin with start the rule matches.
-func (r *Rule) shareOf(start string) share {
-	if r.Regexp != "" {
-		return min(some, r.shareOfPrefix(start), r.shareOfObjects(start))
+func (r *compiled) shareOf(start string) share {
+	part := min(r.shareOfPrefix(start), r.shareOfObjects(start))
+	if r.automaton == nil || part == none {
+		return part
 	}
-	return min(r.shareOfPrefix(start), r.shareOfObjects(start))
+	return min(part, r.automaton.shareOf(start))
 }
 
 func (r *Rule) shareOfPrefix(start string) share {

@@ -149,7 +149,8 @@ func TestOverlapLeavesNoKeyOut(t *testing.T) {
 			rule.Name = pick("", "", "", "a", "a*", "*", "?b")
 			rule.Prefix = pick("", "", "", "", "/registry/pods/", "/registry/a.io/things/x", "/registry/p", "/", "/registry/services/specs/x/a")
 			if random.IntN(8) == 0 {
-				rule.Regexp = pick(`^/registry/pods/x/.*b$`, `things`, `^/registry/(pods|minions)/`, `^/reg|x`, `^/registry/a.io/`)
+				rule.Regexp = pick(`^/registry/pods/x/.*b$`, `things`, `^/registry/(pods|minions)/`, `^/reg|x`, `^/registry/a.io/`,
+					`(pods|things)/x`, `x$`, `\bx\b`, `(?i)^/REGISTRY/P`, `^/registry/[^/]*/x/`, `(?m)^x`, `x$y|x`, `x$/b`, `(|a)*(|b)*`)
 			}
 			rules = append(rules, rule)
 		}

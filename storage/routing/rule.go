@@ -60,6 +60,7 @@ type compiled struct {
 	target     int            // index of the backend
 	start      string         // what all keys of the rule begin with
 	expression *regexp.Regexp // nil without one
+	automaton  *automaton     // the same; nil without one
 }
 
 func compile(rule Rule, target int) (compiled, error) {
@@ -72,6 +73,9 @@ func compile(rule Rule, target int) (compiled, error) {
 	if rule.Regexp != "" {
 		var err error
 		if c.expression, err = regexp.Compile(rule.Regexp); err != nil {
+			return c, fmt.Errorf("the regular expression is broken: %w", err)
+		}
+		if c.automaton, err = newAutomaton(rule.Regexp); err != nil {
 			return c, fmt.Errorf("the regular expression is broken: %w", err)
 		}
 	}
