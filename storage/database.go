@@ -119,9 +119,9 @@ func openDatabase(ctx context.Context, config Config, kind string, b Backend) (b
 
 // openEtcd opens the embedded etcd or an existing one.
 func openEtcd(ctx context.Context, config Config, b Backend, logger *slog.Logger) (backend.Database, error) {
-	if strings.HasPrefix(b.Spec, "etcd") {
+	if isEmbedded(b) {
 		embedded := etcddb.Embedded{
-			Dir:    cmp.Or(config.Etcd.Dir, filepath.Join(config.DataDir, "etcd")),
+			Dir:    embeddedDir(config),
 			Socket: cmp.Or(config.Etcd.Socket, filepath.Join(config.DataDir, "member.sock")),
 			Log:    config.Etcd.Log,
 		}
@@ -132,10 +132,22 @@ func openEtcd(ctx context.Context, config Config, b Backend, logger *slog.Logger
 		return nil, err
 	}
 	existing.Logger = logger
+	if b.TLS != (TLS{}) {
+		existing.CAFile, existing.CertFile, existing.KeyFile = b.TLS.CAFile, b.TLS.CertFile, b.TLS.KeyFile
+		existing.InsecureSkipVerify = b.TLS.SkipVerify
+	}
 	if b.Password != "" {
 		existing.Password = b.Password
 	}
 	return etcddb.Open(ctx, existing)
+}
+
+// isEmbedded says that a backend is the etcd in this process.
+func isEmbedded(b Backend) bool { return strings.HasPrefix(b.Spec, "etcd") }
+
+// embeddedDir is the folder of the etcd in this process.
+func embeddedDir(config Config) string {
+	return cmp.Or(config.Etcd.Dir, filepath.Join(config.DataDir, "etcd"))
 }
 
 func sqlitePath(rest, dataDir string) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/taskctl-dev/taskctl/storage/mvcc"
+	"github.com/taskctl-dev/taskctl/storage/routing"
 )
 
 // Config says which databases a store lives in and how it behaves.
@@ -28,6 +29,8 @@ type Config struct {
 	DataDir string
 	// Etcd is how the embedded etcd runs, where a backend is one.
 	Etcd EmbeddedEtcd
+	// Frozen opens the store to be looked at only: see mvcc.Options.
+	Frozen bool
 	// CacheBytes bounds the values kept in memory; 0 means 64 MiB.
 	CacheBytes int64
 	// RingBytes and RingEvents bound the events kept in memory for watches
@@ -58,6 +61,8 @@ type EmbeddedEtcd struct {
 // after the servers on top of it.
 type Store struct {
 	*mvcc.Store
+	// Router knows which backend holds a key.
+	Router *routing.Router
 }
 
 // ceilingFile is the file in the data folder that keeps how far revisions were
@@ -87,6 +92,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	options := mvcc.Options{
 		Backends:   backends,
 		Router:     router,
+		Frozen:     config.Frozen,
 		CacheBytes: config.CacheBytes,
 		RingBytes:  config.RingBytes,
 		RingEvents: config.RingEvents,
@@ -101,5 +107,5 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: store}, nil
+	return &Store{Store: store, Router: router}, nil
 }

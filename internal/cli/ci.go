@@ -56,6 +56,9 @@ func (p *program) ci(c *cli.Context) error {
 		sweep(root)
 	}
 	config, err := applianceConfig(c, values)
+	for _, notice := range config.notices {
+		p.printer(values).message("note: %s", notice)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 	"github.com/taskctl-dev/taskctl/internal/supervisor"
+	"github.com/taskctl-dev/taskctl/internal/version"
 	"github.com/taskctl-dev/taskctl/storage"
 	"github.com/taskctl-dev/taskctl/storage/serve"
 	"github.com/taskctl-dev/taskctl/storage/server"
@@ -19,9 +20,16 @@ import (
 
 func (p *program) storageCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "storage",
-		Usage:       "the etcd-compatible store alone",
-		Subcommands: []*cli.Command{p.storageServeCommand()},
+		Name:  "storage",
+		Usage: "the etcd-compatible store: alone, or of an appliance",
+		Subcommands: []*cli.Command{
+			p.storageServeCommand(),
+			p.storageRoutesCommand(),
+			p.storageExplainCommand(),
+			p.storageBackupCommand(),
+			p.storageRestoreCommand(),
+			p.storageVerifyCommand(),
+		},
 	}
 }
 
@@ -34,6 +42,7 @@ func (p *program) storageServeCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "configuration `FILE`, of which the storage section counts; flags win over it"},
 			storageFlag(defaultServed),
+			topologyFlag(),
 			&cli.StringSliceFlag{Name: "listen", Value: cli.NewStringSlice("http://127.0.0.1:2379"), Usage: "`URL` to answer on: http://HOST:PORT, https://HOST:PORT or unix:///PATH; port 0 is a free one; may be repeated"},
 			&cli.StringFlag{Name: "cert-file", Usage: "server certificate `FILE` for https"},
 			&cli.StringFlag{Name: "key-file", Usage: "`FILE` with the certificate's key"},
@@ -57,7 +66,8 @@ func (p *program) storageServe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := servedStorage(c)
+	out := p.printer(values)
+	chosen, err := servedStorage(c, out)
 	if err != nil {
 		return err
 	}
@@ -69,18 +79,21 @@ func (p *program) storageServe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseHalfRestored(folder.Path); err != nil {
+		return errors.Join(err, folder.Close())
+	}
 	level := slog.LevelWarn - slog.Level(4*values.verbosity)
 	if values.quiet {
 		level = slog.LevelError
 	}
 	server := &serve.Server{
 		Store:                  storage.Config{Topology: topology, DataDir: folder.Path},
+		Program:                version.String(),
 		Listen:                 c.StringSlice("listen"),
 		TLS:                    server.TLSFiles{CertFile: c.String("cert-file"), KeyFile: c.String("key-file"), ClientCAFile: c.String("trusted-ca-file")},
 		ProgressNotifyInterval: c.Duration("progress-notify-interval"),
 		Logger:                 slog.New(slog.NewTextHandler(p.env.Stderr, &slog.HandlerOptions{Level: level})),
 	}
-	out := p.printer(values)
 	began := time.Now()
 	err = server.Run(c.Context, func() {
 		out.message("%s answers after %s", chosen, seconds(time.Since(began)))
@@ -99,27 +112,13 @@ func (p *program) storageServe(c *cli.Context) error {
 }
 
 // servedStorage is what the flags or the file name.
-func servedStorage(c *cli.Context) (config.Storage, error) {
-	chosen := config.FromSpec(c.String("storage"))
-	if name := c.String("file"); name != "" {
-		file, err := config.Read(name)
-		if err != nil {
-			return chosen, usageError("%w", err)
-		}
-		if err := checkSupported(file, true, c.IsSet("storage")); err != nil {
-			return chosen, usageError("%w", err)
-		}
-		if !c.IsSet("storage") {
-			if chosen, err = readStorage(file); err != nil {
-				return chosen, err
-			}
-		}
+func servedStorage(c *cli.Context, out *printer) (config.Storage, error) {
+	chosen, err := namedStorage(c, out, defaultServed)
+	if err != nil {
+		return chosen, err
 	}
 	if chosen.IsZero() {
 		chosen = config.FromSpec(defaultServed)
-	}
-	if err := supervisor.CheckStorage(chosen); err != nil {
-		return chosen, usageError("%w", err)
 	}
 	if chosen.String() == "etcd" {
 		return chosen, usageError("etcd is an etcd already: run etcd itself, or serve sqlite, postgres://… or mysql://…")

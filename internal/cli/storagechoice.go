@@ -35,12 +35,9 @@ func chooseStorage(up *upConfig, folder *datadir.Folder) error {
 // passwords read.
 func recordedStorage(folder *datadir.Folder) (config.Storage, error) {
 	state := folder.State()
-	chosen := config.FromSpec(state.Storage)
-	if len(state.Topology) > 0 {
-		chosen = config.Storage{}
-		if err := json.Unmarshal(state.Topology, &chosen); err != nil {
-			return chosen, fmt.Errorf("the storage of %s that is kept in state.json can't be read (%w): give it again with -f FILE", folder.Path, err)
-		}
+	chosen, err := storageOf(state)
+	if err != nil {
+		return chosen, err
 	}
 	if chosen.HidesPassword() {
 		return chosen, fmt.Errorf("the objects of %s are stored in %s, whose password is not kept: give it again with -f FILE, or with %s in the environment",
@@ -52,9 +49,21 @@ func recordedStorage(folder *datadir.Folder) (config.Storage, error) {
 	return chosen, nil
 }
 
+// storageOf is what state.json keeps of the storage, without passwords.
+func storageOf(state datadir.State) (config.Storage, error) {
+	chosen := config.FromSpec(state.Storage)
+	if len(state.Topology) > 0 {
+		chosen = config.Storage{}
+		if err := json.Unmarshal(state.Topology, &chosen); err != nil {
+			return chosen, fmt.Errorf("the storage of %s that is kept in state.json can't be read (%w): give it again with -f FILE", state.Path, err)
+		}
+	}
+	return chosen, nil
+}
+
 // keptTopology is what state.json keeps of a storage that a SPEC can't name.
 func keptTopology(chosen config.Storage) (json.RawMessage, error) {
-	if len(chosen.Backends) == 1 && chosen.Backends[0].PasswordFrom == (config.PasswordFrom{}) {
+	if len(chosen.Backends) == 1 && chosen.Backends[0].IsSpec() {
 		return nil, nil
 	}
 	kept, err := json.Marshal(chosen.Redacted())

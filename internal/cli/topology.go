@@ -19,7 +19,7 @@ func topologyFlag() cli.Flag {
 // readTopologyFlag takes --topology, if it is given, as the storage.
 func readTopologyFlag(c *cli.Context, into *upConfig) (err error) {
 	if c.String("topology") != "" {
-		into.options.Storage, into.notices, err = readTopology(c, cmp.Or(into.spec, supervisor.DefaultStorage))
+		into.options.Storage, into.notices, err = readTopology(c, cmp.Or(into.spec, embeddedEtcd))
 	}
 	return err
 }

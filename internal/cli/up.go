@@ -189,6 +189,9 @@ func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder) err
 	case state.Driver != "" && state.Driver != supervisor.Driver:
 		return fmt.Errorf("the data folder %s was made with --cluster %s, and this build has the embedded driver only: choose another --name, or start anew with --recreate", folder.Path, state.Driver)
 	}
+	if err := refuseHalfRestored(folder.Path); err != nil {
+		return err
+	}
 	if err := chooseStorage(config, folder); err != nil {
 		return err
 	}

@@ -20,7 +20,10 @@ const (
 )
 
 // EtcdSocket is the path of the store's socket.
-func (f *Folder) EtcdSocket() string { return filepath.Join(f.State().SocketDir, etcdSocket) }
+func (f *Folder) EtcdSocket() string { return f.State().EtcdSocket() }
+
+// EtcdSocket is the path of the store's socket.
+func (s State) EtcdSocket() string { return filepath.Join(s.SocketDir, etcdSocket) }
 
 // MemberSocket is the path of the embedded etcd's own socket, where the store
 // is in front of it.

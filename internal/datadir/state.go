@@ -37,6 +37,9 @@ type State struct {
 	// Topology is the same in full, for several databases; it is the storage
 	// section of the configuration file, without passwords.
 	Topology json.RawMessage `json:"topology,omitempty"`
+	// Restoring is the backup that is being restored into the folder's
+	// databases; they hold a part of it.
+	Restoring string `json:"restoring,omitempty"`
 	// Ephemeral folders are deleted when their appliance ends.
 	Ephemeral bool `json:"ephemeral,omitempty"`
 	// Settings are those that the running, or last, appliance was started

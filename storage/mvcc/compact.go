@@ -66,7 +66,12 @@ func (s *Store) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Compa
 // A floor is stored as a mark, one higher: etcd lets a client compact at 0,
 // which is different from never.
 func markOfFloor(floor int64) int64 { return floor + 1 }
-func floorOfMark(mark int64) int64  { return mark - 1 }
+
+// MarkOfFloor is how a floor is stored, for what writes backends without a
+// store.
+func MarkOfFloor(floor int64) int64 { return markOfFloor(floor) }
+
+func floorOfMark(mark int64) int64 { return mark - 1 }
 
 // sweeper deletes what a compaction has made superfluous. It reads the
 // versions in order of their IDs: each one makes the version that it replaced
@@ -141,6 +146,24 @@ func (w *sweeper) wait(ctx context.Context, floor int64) error {
 	for {
 		w.mu.Lock()
 		done, changed := w.swept >= floor, w.changed
+		w.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// idle returns when nothing is deleted any more, as long as the revision is
+// pinned.
+func (w *sweeper) idle(ctx context.Context, pinned int64) error {
+	for {
+		w.mu.Lock()
+		done, changed := min(w.target, pinned) <= w.swept, w.changed
 		w.mu.Unlock()
 		if done {
 			return nil

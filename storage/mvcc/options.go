@@ -42,6 +42,9 @@ type Options struct {
 	// handed out, so that a store of several backends can start while one of
 	// them does not answer. nil: all backends must answer at the start.
 	Ceiling Ceiling
+	// Frozen is for looking at a store that does not run otherwise: no lease
+	// expires, and nothing that is compacted is deleted.
+	Frozen bool
 	// CacheBytes bounds the values kept in memory, for each backend; the
 	// default is 64 MiB.
 	CacheBytes int64

@@ -96,11 +96,15 @@ func (s *Store) start(ctx context.Context) error {
 	}
 	for _, shard := range s.shards {
 		s.goes(func() { shard.write(s.ctx) })
-		s.goes(func() { shard.sweep(s.ctx) })
 		s.goes(func() { shard.renew(s.ctx) })
+		if !s.options.Frozen {
+			s.goes(func() { shard.sweep(s.ctx) })
+		}
 	}
-	s.done.Add(1)
-	go s.expireLeases()
+	if !s.options.Frozen {
+		s.done.Add(1)
+		go s.expireLeases()
+	}
 	s.goes(s.tend)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/admin"
 	"github.com/taskctl-dev/taskctl/storage/server"
 )
 
@@ -36,6 +38,8 @@ type Server struct {
 	ProgressNotifyInterval time.Duration
 	// MaxRequestBytes and MaxTxnOps are etcd's limits; 0 means etcd's numbers.
 	MaxRequestBytes, MaxTxnOps int
+	// Program is the version of the program, which backups carry.
+	Program string
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
 
@@ -63,6 +67,9 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 	if config.Logger == nil {
 		config.Logger = s.Logger
 	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
 	if config.Metrics == nil {
 		config.Metrics = registry
 	}
@@ -84,6 +91,7 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 		Logger:                 s.Logger,
 		Registerer:             registry,
 		Gatherer:               registry,
+		Web:                    map[string]http.Handler{admin.Prefix: admin.Handler(store, s.Program, config.Logger)},
 	}).Serve(ctx, ready, listeners...)
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +56,8 @@ type Options struct {
 	// without a Registerer none are kept, without a Gatherer /metrics is 404.
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer
+	// Web are handlers of further HTTP paths on the same ports.
+	Web map[string]http.Handler
 }
 
 func (o Options) withDefaults() Options {

@@ -22,6 +22,9 @@ func (s *Server) webHandler() http.Handler {
 			Server: version.Version, Cluster: storageVersion, Storage: storageVersion,
 		})
 	})
+	for path, handler := range s.options.Web {
+		mux.Handle(path, handler)
+	}
 	if s.options.Gatherer != nil {
 		mux.Handle("GET /metrics", promhttp.HandlerFor(s.options.Gatherer, promhttp.HandlerOpts{}))
 	}
