@@ -28,6 +28,8 @@ build: ## build bin/taskctl
 up: build ## build, start the appliance in the background, seed the demo
 	$(BIN) up --detach
 	$(BIN) demo
+	@echo
+	@echo "The program is $(abspath $(BIN)); stop the appliance with: make down"
 
 down: ## stop the appliance; its data stays
 	$(BIN) down

@@ -55,7 +55,7 @@ type Options struct {
 }
 
 // Endpoint is where an etcd v3 client finds a store. It has the fields of
-// storage.Endpoint, so that one converts to the other.
+// endpoint.Endpoint, so that one converts to the other.
 type Endpoint struct {
 	// URL is unix:///path/to.sock, http://host:port or https://host:port.
 	URL string

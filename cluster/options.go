@@ -3,7 +3,7 @@ package cluster
 import (
 	"io"
 
-	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/endpoint"
 )
 
 // Options are optional all.
@@ -17,7 +17,7 @@ type Options struct {
 	Dir string
 	// Storage is an etcd v3 endpoint to use in place of the embedded etcd. It
 	// must be running, and is left running.
-	Storage storage.Endpoint
+	Storage endpoint.Endpoint
 	// APIServerArgs are flags of kube-apiserver, without dashes.
 	APIServerArgs map[string][]string
 	// Log takes the logs of all parts, several goroutines writing whole lines

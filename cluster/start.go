@@ -12,7 +12,7 @@ import (
 	"github.com/taskctl-dev/taskctl/cluster/embedded"
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
 	"github.com/taskctl-dev/taskctl/internal/pki"
-	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/endpoint"
 	"github.com/taskctl-dev/taskctl/storage/etcd"
 )
 
@@ -100,14 +100,14 @@ func (c *ControlPlane) start(ctx context.Context, options Options) error {
 func (c *ControlPlane) components(dir string, listener net.Listener, options Options) ([]lifecycle.Component, error) {
 	const limit = time.Minute
 	components := []lifecycle.Component{{Name: "certificates", Run: c.pki.Run}}
-	endpoint := options.Storage
-	if endpoint == (storage.Endpoint{}) {
+	store := options.Storage
+	if store == (endpoint.Endpoint{}) {
 		socket, err := c.socket(dir)
 		if err != nil {
 			return nil, err
 		}
 		server := &etcd.Server{Dir: filepath.Join(dir, "etcd"), Socket: socket, Log: options.Log}
-		endpoint = server.Endpoint()
+		store = server.Endpoint()
 		components = append(components, lifecycle.Component{Name: "storage", StartTimeout: limit, StopTimeout: limit, Run: server.Run})
 	} else {
 		// There is nothing to start; those who need it are told that it is there.
@@ -117,7 +117,7 @@ func (c *ControlPlane) components(dir string, listener net.Listener, options Opt
 			return nil
 		}})
 	}
-	server := &embedded.APIServer{Listener: listener, Storage: endpoint, PKI: c.pki, Args: options.APIServerArgs}
+	server := &embedded.APIServer{Listener: listener, Storage: store, PKI: c.pki, Args: options.APIServerArgs}
 	manager := &embedded.ControllerManager{Host: c.host, PKI: c.pki, Log: options.Log}
 	return append(components,
 		lifecycle.Component{Name: "apiserver", Needs: []string{"certificates", "storage"}, StartTimeout: limit, StopTimeout: limit, Run: server.Run},

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/taskctl-dev/taskctl/cluster"
-	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/endpoint"
 	"github.com/taskctl-dev/taskctl/storage/etcd"
 )
 
@@ -59,7 +59,7 @@ func TestAStoreThatDoesNotAnswerIsNamed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	url := "unix://" + filepath.Join(t.TempDir(), "nobody")
-	_, err := cluster.Start(ctx, cluster.Options{Storage: storage.Endpoint{URL: url}})
+	_, err := cluster.Start(ctx, cluster.Options{Storage: endpoint.Endpoint{URL: url}})
 	if err == nil || !strings.Contains(err.Error(), url) {
 		t.Errorf("error %v, want one that names %s", err, url)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 
 	"github.com/taskctl-dev/taskctl/internal/pki"
-	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/endpoint"
 )
 
 // APIServer is a kube-apiserver with its aggregation layer and custom
@@ -25,7 +25,7 @@ type APIServer struct {
 	// so that no other process can take the port meanwhile. Run closes it.
 	Listener net.Listener
 	// Storage is the etcd endpoint that holds the objects.
-	Storage storage.Endpoint
+	Storage endpoint.Endpoint
 	// PKI has the server's certificates and the authorities that it trusts.
 	PKI *pki.PKI
 	// Args are kube-apiserver's own flags, without dashes; a flag that is a

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/taskctl-dev/taskctl/storage"
+	"github.com/taskctl-dev/taskctl/storage/endpoint"
 )
 
 // storeDialLimit is for a store on another machine.
@@ -16,11 +16,11 @@ const storeDialLimit = 5 * time.Second
 
 // reachStore connects to the store once. The API server itself tries for 20
 // seconds, and then does not say where.
-func reachStore(ctx context.Context, endpoint storage.Endpoint) error {
-	if endpoint.URL == "" {
+func reachStore(ctx context.Context, store endpoint.Endpoint) error {
+	if store.URL == "" {
 		return errors.New("no storage endpoint was given")
 	}
-	u, err := url.Parse(endpoint.URL)
+	u, err := url.Parse(store.URL)
 	if err != nil {
 		return fmt.Errorf("storage endpoint: %w", err)
 	}
@@ -31,7 +31,7 @@ func reachStore(ctx context.Context, endpoint storage.Endpoint) error {
 	dialer := net.Dialer{Timeout: storeDialLimit}
 	connection, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
-		return fmt.Errorf("the store %s does not answer: %w; check that it runs and that the address is right", endpoint.URL, err)
+		return fmt.Errorf("the store %s does not answer: %w; check that it runs and that the address is right", store.URL, err)
 	}
 	return connection.Close()
 }

@@ -22,7 +22,7 @@ func (p *program) aggregatorCommand() *cli.Command {
 			Usage:       "serve the aggregated API, in the foreground",
 			Description: "manifests/deploy has the Deployment that runs it in a cluster.",
 			Flags:       append(partFlags(), aggregatorFlags()...),
-			Action:      noArguments(p.aggregatorRun),
+			Action:      p.signals.outliveReaders(noArguments(p.aggregatorRun)),
 		}},
 	}
 }

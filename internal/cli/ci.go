@@ -26,7 +26,7 @@ func (p *program) ciCommand() *cli.Command {
 			"Taskctl itself finds it, too. The user's kubeconfig is never touched. Exit code: the command's own; 125 when the appliance\n" +
 			"failed, 126 when the command could not be executed, 127 when there is none. See docs/ci.md.",
 		Flags:  append(applianceFlags(), &cli.StringFlag{Name: "keep-logs", Usage: "copy the log files to the folder `DIR` at the end"}),
-		Action: p.ci,
+		Action: p.signals.outliveReaders(p.ci),
 	}
 }
 
@@ -77,7 +77,7 @@ func (p *program) ci(c *cli.Context) error {
 func (p *program) runCommandBeside(ctx context.Context, config upConfig, command *exec.Cmd) error {
 	out := p.printer(config.common)
 	defer out.close()
-	reporter := newReporter(out, config.common, true)
+	reporter := p.newReporter(out, config.common, true)
 	appliance, stop := context.WithCancel(ctx)
 	defer stop()
 	ready, ended := make(chan supervisor.Event, 1), make(chan error, 1)

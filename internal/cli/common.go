@@ -29,6 +29,8 @@ type common struct {
 	json      bool
 	quiet     bool
 	verbosity int
+
+	dataDirGiven bool // by the flag: the environment holds for the next command too
 }
 
 func (p *program) common(c *cli.Context) (common, error) {
@@ -49,6 +51,7 @@ func (p *program) common(c *cli.Context) (common, error) {
 		return common{}, usageError("%w; choose it with --name or TASKCTL_NAME", err)
 	}
 	if values.dataDir != "" {
+		values.dataDirGiven = values.dataDir != p.env.Getenv("TASKCTL_DATA_DIR")
 		path, err := filepath.Abs(values.dataDir)
 		values.dataDir = path
 		return values, err

@@ -56,9 +56,9 @@ func (p *program) demo(c *cli.Context) error {
 	}
 	out.message(`
 %d Tasks in namespace %s after %.1f s. Try:
-  kubectl --context %[4]s -n %[2]s get tasks --selector example.example.com/priority=3 --field-selector spec.priority=3
-  kubectl --context %[4]s -n %[2]s patch tasks task-sample-2 --type=json -p='[{"op":"replace","path":"/spec/taskState","value":"Finished"}]'
-  kubectl --context %[4]s -n %[2]s get combinedtasks -w`, result.Tasks, result.Namespace, result.Seconds, context.Context)
+  %[4]s -n %[2]s get tasks --selector example.example.com/priority=3 --field-selector spec.priority=3
+  %[4]s -n %[2]s patch tasks task-sample-2 --type=json -p='[{"op":"replace","path":"/spec/taskState","value":"Finished"}]'
+  %[4]s -n %[2]s get combinedtasks -w`, result.Tasks, result.Namespace, result.Seconds, p.kubectlHint(values, context.Context))
 	return nil
 }
 

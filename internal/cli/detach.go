@@ -70,7 +70,7 @@ func (p *program) upInBackground(ctx context.Context, config upConfig, events io
 // detach starts the background process and returns when it is ready, or has
 // failed.
 func (p *program) detach(ctx context.Context, config upConfig) error {
-	reporter := newReporter(p.printer(config.common), config.common, false)
+	reporter := p.newReporter(p.printer(config.common), config.common, false)
 	defer reporter.out.close()
 	path, err := executable()
 	if err != nil {

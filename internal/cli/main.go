@@ -93,7 +93,7 @@ func oneLine(err error) string {
 // the parsed values in it.
 func (p *program) app() *cli.App {
 	usage := func(c *cli.Context, err error, _ bool) error {
-		return usageError("%w; see: taskctl %s--help", err, strings.TrimPrefix(c.Command.FullName()+" ", "taskctl "))
+		return usageError("%s; see: taskctl %s--help", flagError(err), strings.TrimPrefix(c.Command.FullName()+" ", "taskctl "))
 	}
 	app := &cli.App{
 		Name:            "taskctl",

@@ -30,8 +30,8 @@ func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 	for line, want := range map[string]string{
 		"bogus":                        `there is no command "bogus"`,
 		"up extra":                     `up takes no arguments, it got "extra"`,
-		"up --bogus":                   "not defined: -bogus; see: taskctl up --help",
-		"up --port x":                  `invalid value "x" for flag -port`,
+		"up --bogus":                   "there is no flag --bogus; see: taskctl up --help",
+		"up --port x":                  `invalid value "x" for flag --port; see`,
 		"up --port 70000":              "the port 70000 does not exist",
 		"up --wait 0s":                 "--wait must be longer than 0",
 		"up --cluster docker":          `the driver "docker" is not known`,

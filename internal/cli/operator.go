@@ -27,7 +27,7 @@ func (p *program) operatorCommand() *cli.Command {
 				&cli.StringFlag{Name: "metrics-address", Usage: "`ADDRESS` of /metrics", DefaultText: "not served"},
 				&cli.BoolFlag{Name: "leader-election", Usage: "let one of several replicas work, by a Lease in taskctl-system"},
 			),
-			Action: noArguments(p.operatorRun),
+			Action: p.signals.outliveReaders(noArguments(p.operatorRun)),
 		}},
 	}
 }

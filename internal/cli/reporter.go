@@ -20,6 +20,7 @@ type reporter struct {
 	out        *printer
 	values     common
 	foreground bool
+	kubectl    func(context string) string // how kubectl is called on the appliance
 	began      time.Time
 
 	mu       sync.Mutex
@@ -28,8 +29,9 @@ type reporter struct {
 	failure  *supervisor.Event // what the supervisor said of the failure
 }
 
-func newReporter(out *printer, values common, foreground bool) *reporter {
-	return &reporter{out: out, values: values, foreground: foreground, began: time.Now()}
+func (p *program) newReporter(out *printer, values common, foreground bool) *reporter {
+	kubectl := func(context string) string { return p.kubectlHint(values, context) }
+	return &reporter{out: out, values: values, foreground: foreground, kubectl: kubectl, began: time.Now()}
 }
 
 // event is the appliance's OnEvent.
@@ -95,11 +97,11 @@ func (r *reporter) banner(event supervisor.Event) {
   Data folder %s
 
 Try:
-  kubectl --context %s get namespaces
+  %s get namespaces
   taskctl demo%s
   taskctl status%s
 
-There are no nodes: Pods stay Pending.`, event.Server, event.Context, event.DataDir, event.Context, name, name)
+There are no nodes: Pods stay Pending.`, event.Server, event.Context, event.DataDir, r.kubectl(event.Context), name, name)
 	switch {
 	case event.AlreadyRunning:
 	case r.foreground:

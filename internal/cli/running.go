@@ -66,14 +66,6 @@ func notRunning(values common) error {
 	return &exitError{codeNotRunning, fmt.Errorf("the appliance %q is not running: start it with taskctl up%s", values.name, values.nameFlag())}
 }
 
-// nameFlag is what a suggested command needs to mean the same appliance.
-func (c common) nameFlag() string {
-	if c.name == defaultName {
-		return ""
-	}
-	return " --name " + c.name
-}
-
 // client is a client of the running appliance, for the caller to close.
 func client(values common) (*control.Client, error) {
 	info, err := datadir.Inspect(values.dataDir)

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"github.com/urfave/cli/v2"
 )
 
 // signals is the one signal handler of the program.
@@ -99,6 +101,19 @@ func (s *signals) forwardTo(f func(os.Signal)) {
 	s.forward = f
 	if f != nil && s.first != nil {
 		f(s.first)
+	}
+}
+
+// outliveReaders is for commands that stop in order: without it, a message to
+// a reader that has gone (a pager that was left, a tee that ^C ended as well)
+// ends the process at once. The signal is received instead of ignored, because
+// programs that we start would inherit its being ignored.
+func (s *signals) outliveReaders(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		received := make(chan os.Signal, 1)
+		signal.Notify(received, syscall.SIGPIPE)
+		defer signal.Stop(received)
+		return action(c)
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *program) storageServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "trusted-ca-file", Usage: "`FILE` with the authorities of client certificates, which clients must then show"},
 			&cli.DurationFlag{Name: "progress-notify-interval", Usage: "`INTERVAL` at which watches that ask for it are told their progress", DefaultText: "10m, as etcd; kube-apiserver wants 5s"},
 		},
-		Action: noArguments(p.storageServe),
+		Action: p.signals.outliveReaders(noArguments(p.storageServe)),
 	}
 }
 

@@ -26,7 +26,7 @@ func (p *program) upCommand() *cli.Command {
 		Description: "A second up on a ready appliance with the same settings is success.\n" +
 			"The first ^C stops in order and keeps the data, the second one ends at once.",
 		Flags:  upFlags(),
-		Action: noArguments(p.up),
+		Action: p.signals.outliveReaders(noArguments(p.up)),
 	}
 }
 
@@ -44,7 +44,7 @@ func (p *program) up(c *cli.Context) error {
 	if c.Bool("detach") {
 		return p.detach(c.Context, config)
 	}
-	reporter := newReporter(p.printer(config.common), config.common, true)
+	reporter := p.newReporter(p.printer(config.common), config.common, true)
 	defer reporter.out.close()
 	err = p.runAppliance(c.Context, config, reporter.event)
 	return reporter.finish(c.Context, err)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 
 	taskv1 "github.com/taskctl-dev/taskctl/operator/api/v1"
@@ -24,22 +25,24 @@ const (
 	attemptLimit = 5 * time.Second
 )
 
-// waitWebhooks creates a Task for show (a dry run stores nothing) until both
+// waitWebhooks applies a Task for show (a dry run stores nothing) until both
 // webhooks have left their mark on it: the labels, and the warning about its
-// deadline.
+// deadline. It applies instead of creating, because kube-apiserver lets each
+// create of a custom resource wait for 2 s while its definition is younger than
+// that (apiextensions-apiserver, customresource_handler.go).
 func (c *client) waitWebhooks(ctx context.Context) error {
 	tasks := c.dynamic.Resource(taskv1.Resource("tasks")).Namespace(systemNamespace)
 	probe := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": taskv1.GroupVersion().String(),
 		"kind":       "Task",
-		"metadata":   map[string]any{"generateName": "taskctl-probe-"},
+		"metadata":   map[string]any{"name": "taskctl-probe-" + rand.String(8), "namespace": systemNamespace},
 		"spec":       map[string]any{"priority": int64(0), "deadline": "1970-01-01T00:00:00Z"},
 	}}
-	options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: FieldManager}
+	options := metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: FieldManager}
 	return poll(ctx, "the admission webhooks to be called", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 		defer cancel()
-		created, err := tasks.Create(ctx, probe, options)
+		created, err := tasks.Apply(ctx, probe.GetName(), probe, options)
 		if err != nil {
 			return err
 		}

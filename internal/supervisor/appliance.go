@@ -115,12 +115,12 @@ func (a *Appliance) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	// Never restored: goroutines of Kubernetes outlive its servers for a moment,
-	// and what they log must not reach stderr.
-	embedded.CaptureProcess(a.logs.Writer(APIServer), a.fatal)
 	if err := setKlogVerbosity(a.options.Verbosity); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	// Never restored: goroutines of Kubernetes outlive its servers for a moment,
+	// and what they log must not reach stderr.
+	embedded.CaptureProcess(a.logs.Writer(APIServer), a.fatal)
 
 	socket, err := net.Listen("unix", a.folder.ControlSocket())
 	if err != nil {

@@ -1,5 +1,7 @@
-// Package endpoint says where a store is found. It stands alone, so that what a
-// store is made of can say it, too.
+// Package endpoint says where a store is found. It imports nothing: what a store
+// is made of can say it, too, and whoever only talks to a store does not link
+// every database that it could be in (the cluster package for one, which others
+// build into their tests).
 package endpoint
 
 // Endpoint is where an etcd v3 client finds the store.

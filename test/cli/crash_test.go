@@ -38,14 +38,20 @@ func checkWhole(t *testing.T, s *shell) {
 	if out := s.kubectl("get", "--raw", combined); !strings.Contains(out, `"kind":"CombinedTaskList"`) {
 		t.Errorf("combinedtasks: %q", out)
 	}
+	if out := s.kubectl("create", "-f", s.taskFile(), "-o", `jsonpath={.metadata.labels.example\.example\.com/priority}`); out != "3" {
+		t.Errorf("the defaulting webhook set the label to %q", out)
+	}
+}
+
+// taskFile is the manifest of a Task, with another name each time.
+func (s *shell) taskFile() string {
+	s.t.Helper()
 	task := `{"apiVersion":"example.example.com/v1","kind":"Task","metadata":{"generateName":"check-"},"spec":{"priority":3,"deadline":"2035-01-01T00:00:00Z"}}`
 	file := filepath.Join(s.home, "task.json")
 	if err := os.WriteFile(file, []byte(task), 0o600); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	if out := s.kubectl("create", "-f", file, "-o", `jsonpath={.metadata.labels.example\.example\.com/priority}`); out != "3" {
-		t.Errorf("the defaulting webhook set the label to %q", out)
-	}
+	return file
 }
 
 func TestKilledAtEachPhaseOfTheStart(t *testing.T) {

@@ -100,12 +100,7 @@ func TestFolderDeletedUnderWay(t *testing.T) {
 	s := newShell(t)
 	up := s.start("up")
 	up.await("Press ^C to stop")
-	if err := os.RemoveAll(s.state("taskctl")); err != nil {
-		// Something may have been written there at this moment.
-		if err := os.RemoveAll(s.state("taskctl")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	deleteUnderWay(t, s.state("taskctl"))
 	if code := up.wait(limit); code != 1 {
 		t.Errorf("code %d: %s", code, up.stderr)
 	}
@@ -114,6 +109,16 @@ func TestFolderDeletedUnderWay(t *testing.T) {
 	}
 	if strings.Contains(up.stderr.String(), "goroutine ") {
 		t.Errorf("a stack was shown: %s", up.stderr)
+	}
+}
+
+// deleteUnderWay deletes a folder in which somebody may write at this moment.
+func deleteUnderWay(t *testing.T, folder string) {
+	t.Helper()
+	if err := os.RemoveAll(folder); err != nil {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -147,6 +152,7 @@ func TestDeepFolder(t *testing.T) {
 	deep := filepath.Join(s.home, strings.Repeat("d", 70), strings.Repeat("e", 70), "data")
 	up := s.start(append([]string{"up", "--ephemeral", "--data-dir", deep}, bare...)...)
 	up.await("Press ^C to stop")
+	up.await("\n  taskctl demo --data-dir " + deep + "\n")
 	if status := s.status("--data-dir", deep); status.code != 0 {
 		t.Errorf("status %+v", status)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -68,7 +69,18 @@ func TestPorts(t *testing.T) {
 func TestOtherKubeconfigAndNoSwitch(t *testing.T) {
 	s := newShell(t)
 	other := s.home + "/deep/er/config"
-	s.must(0, append([]string{"up", "-d", "-q", "--kubeconfig", other, "--switch-context=false"}, bare...)...)
+	args := append([]string{"up", "-d", "--kubeconfig", other, "--switch-context=false"}, bare...)
+	command := s.command(args...)
+	command.Env = append(command.Env, "PATH="+s.fakeKubectl())
+	up := s.runCommand(command)
+	if want := "\n  kubectl --kubeconfig " + other + " --context taskctl get namespaces\n"; up.Code != 0 || !strings.Contains(up.Stderr, want) {
+		t.Errorf("code %d; it does not say %q: %s", up.Code, want, up.Stderr)
+	}
+	command = s.command(args...)
+	command.Env = append(command.Env, "PATH=/nowhere")
+	if again := s.runCommand(command); !strings.Contains(again.Stderr, "\n  taskctl kubectl get namespaces\n") {
+		t.Errorf("without a kubectl it says: %s", again.Stderr)
+	}
 	if content := readFile(t, other); !strings.Contains(content, "name: taskctl\n") || strings.Contains(content, "current-context: taskctl") {
 		t.Errorf("kubeconfig:\n%s", content)
 	}
@@ -76,6 +88,19 @@ func TestOtherKubeconfigAndNoSwitch(t *testing.T) {
 		t.Errorf("the usual kubeconfig was made too: %v", err)
 	}
 	s.must(0, "down")
+}
+
+// fakeKubectl is a folder with a program of that name.
+func (s *shell) fakeKubectl() string {
+	s.t.Helper()
+	folder := filepath.Join(s.home, "programs")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "kubectl"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	return folder
 }
 
 func TestRecreate(t *testing.T) {

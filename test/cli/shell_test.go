@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -185,7 +186,7 @@ func (s *shell) kubectl(args ...string) string {
 type background struct {
 	*exec.Cmd
 	t      *testing.T
-	stdout *lockedBuffer
+	stdout *lockedBuffer // empty if it writes elsewhere
 	stderr *lockedBuffer
 	exited chan struct{}
 }
@@ -197,8 +198,17 @@ func (s *shell) start(args ...string) *background {
 
 func (s *shell) startCommand(command *exec.Cmd) *background {
 	s.t.Helper()
+	stdout, stderr := &lockedBuffer{}, &lockedBuffer{}
+	b := s.startWith(command, stdout, stderr)
+	b.stdout, b.stderr = stdout, stderr
+	return b
+}
+
+// startWith starts a command that writes to files of the test's own.
+func (s *shell) startWith(command *exec.Cmd, stdout, stderr io.Writer) *background {
+	s.t.Helper()
 	b := &background{Cmd: command, t: s.t, stdout: &lockedBuffer{}, stderr: &lockedBuffer{}, exited: make(chan struct{})}
-	command.Stdout, command.Stderr = b.stdout, b.stderr
+	command.Stdout, command.Stderr = stdout, stderr
 	command.WaitDelay = 5 * time.Second // its children may hold the pipes
 	if err := command.Start(); err != nil {
 		s.t.Fatal(err)
