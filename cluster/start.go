@@ -17,7 +17,7 @@ import (
 )
 
 // turn is held by the control plane that runs: klog and Kubernetes' feature
-// gates exist once in a process, and so does this.
+// gates exist once in a process, and so does this (docs/decisions/0606).
 var turn = make(chan struct{}, 1)
 
 // ControlPlane is a running control plane.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -75,24 +76,34 @@ func stopAppliance(ctx context.Context, values common) (bool, error) {
 	// just begun is asked again.
 	deadline := time.Now().Add(askLimit)
 	for {
+		var inspectErr error
 		pid, err := askToStop(ctx, values)
 		if err == nil {
 			return true, awaitEnd(ctx, values, pid, stopLimit)
 		}
-		if info, inspectErr := datadir.Inspect(values.dataDir); inspectErr != nil || !info.Held {
+		if info, inspectErr = datadir.Inspect(values.dataDir); inspectErr != nil || !info.Held {
 			return true, inspectErr
 		}
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		if time.Now().After(deadline) {
-			return false, err
+			return stopUnanswering(ctx, values, info, err)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// stopUnanswering stops the owner of a folder whose control socket does not
+// answer, because of asked.
+func stopUnanswering(ctx context.Context, values common, info datadir.Info, asked error) (bool, error) {
+	if err := datadir.Terminate(values.dataDir, info.PID); err != nil {
+		return false, fmt.Errorf("%w; and stopping it by a signal failed: %w", asked, err)
+	}
+	return true, awaitEnd(ctx, values, info.PID, stopLimit)
 }
 
 func askToStop(ctx context.Context, values common) (pid int, err error) {

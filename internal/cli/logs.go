@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -66,7 +68,12 @@ func (p *program) logs(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	if err := client.Logs(c.Context, options, p.env.Stdout); err != nil {
+	err = client.Logs(c.Context, options, p.env.Stdout)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		// It has just begun, or a cleaner of /tmp took its socket.
+		err = logging.Read(c.Context, datadir.Logs(values.dataDir), options, p.env.Stdout)
+	}
+	if err != nil {
 		return err
 	}
 	return c.Context.Err() // ^C has an exit code of its own

@@ -108,3 +108,23 @@ func TestBackgroundProcessEndsWithItsFolder(t *testing.T) {
 	}
 	s.must(0, "down")
 }
+
+// TestSocketsThatWereTaken deletes the sockets, as cleaners of /tmp do after
+// some days.
+func TestSocketsThatWereTaken(t *testing.T) {
+	s := newShell(t)
+	s.must(0, append([]string{"up", "-d", "-q"}, bare...)...)
+	for _, socket := range tree(t, filepath.Join(s.state("taskctl"), "run")) {
+		if err := os.Remove(socket); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.kubectl("create", "configmap", "stored-without-sockets")
+	if out := s.must(0, "logs", "supervisor").Stdout; !strings.Contains(out, "msg=ready") {
+		t.Errorf("logs: %q", out)
+	}
+	s.must(0, "down")
+	if out := s.must(3, "status").Stdout; !strings.Contains(out, "Last run:     stopped") {
+		t.Errorf("%s", out)
+	}
+}
