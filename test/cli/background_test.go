@@ -130,10 +130,16 @@ func TestLifeInTheBackground(t *testing.T) {
 	})
 
 	s.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+	follow := s.start("logs", "-f")
+	follow.await("operator ")
 	began := time.Now()
 	s.must(0, "down")
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("down took %s", took)
+	}
+	// It follows all, as long as there is something to follow.
+	if code := follow.wait(limit); code != 0 || !strings.Contains(follow.stdout.String(), "name=registration state=stopping") {
+		t.Errorf("logs -f ended with %d: %s", code, follow.stderr)
 	}
 	if restored := readFile(t, s.kubeconfig()); !strings.Contains(restored, "current-context: work") || strings.Contains(restored, "taskctl") {
 		t.Errorf("after down the kubeconfig is\n%s", restored)
@@ -187,6 +193,9 @@ func checkLogs(t *testing.T, s *shell) {
 		t.Error("a key stands in the logs")
 	}
 	s.fails(1, []string{"logs", "nothing"}, `no log of "nothing"`, "apiserver")
+	if last := s.must(0, "logs", "--since", "1ms").Stdout; strings.Count(last, "\n") > strings.Count(all, "\n")/2 {
+		t.Errorf("of the last millisecond there are %d lines, of all time %d", strings.Count(last, "\n"), strings.Count(all, "\n"))
+	}
 
 	follow := s.start("logs", "-f", "operator")
 	follow.await("Starting workers")
