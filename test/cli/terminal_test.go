@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -26,11 +27,18 @@ func newTerminal(t *testing.T) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+	// Fd would make it a blocking one, whose Close does not end a Read.
+	control, err := master.SyscallConn()
+	if err != nil {
 		t.Fatal(err)
 	}
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
+	var number int
+	var unlockErr, numberErr error
+	err = control.Control(func(fd uintptr) {
+		unlockErr = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		number, numberErr = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+	})
+	if err := errors.Join(err, unlockErr, numberErr); err != nil {
 		t.Fatal(err)
 	}
 	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
