@@ -27,8 +27,6 @@ type hub struct {
 	merging watcherSet
 	streams map[*watchStream]struct{}
 
-	behind  int // watchers that are not synced
-	total   int
 	touched []*watcher // scratch of deliver
 }
 

@@ -15,9 +15,9 @@ const readRetries = 20
 // Range answers one range.
 func (s *Store) Range(ctx context.Context, r *pb.RangeRequest) (response *pb.RangeResponse, err error) {
 	started := time.Now()
-	defer func() { s.metrics.ranges.observe(started, r.Key, err) }()
-	sp := spanOf(r.Key, r.RangeEnd)
-	err = s.read(ctx, []span{sp}, r.Revision, func(v view, sn *snapshot) error {
+	spans := []span{spanOf(r.Key, r.RangeEnd)}
+	defer func() { s.metrics.ranges.observe(started, spans, r.Key, err) }()
+	err = s.read(ctx, spans, r.Revision, func(v view, sn *snapshot) error {
 		response, err = sn.rangeOf(ctx, r)
 		if err == nil && response.More && sn.rev == v.rev && !v.pending && r.Revision == 0 {
 			for i, shard := range sn.shards {
@@ -93,8 +93,8 @@ var onlyLane = []int{0}
 // Txn runs one transaction.
 func (s *Store) Txn(ctx context.Context, r *pb.TxnRequest) (response *pb.TxnResponse, err error) {
 	started := time.Now()
-	defer func() { s.metrics.txns.observe(started, firstKey(r), err) }()
 	keys := s.keysOf(r)
+	defer func() { s.metrics.txns.observe(started, keys.spans, firstKey(r), err) }()
 	if readOnly(r) {
 		err = s.read(ctx, keys.spans, 0, func(_ view, sn *snapshot) error {
 			response, err = sn.txn(ctx, r)

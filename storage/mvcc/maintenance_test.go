@@ -11,12 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/taskctl-dev/taskctl/storage/mvcc"
-	"github.com/taskctl-dev/taskctl/storage/server"
 )
 
 func TestCompactedRowsAreDeletedAndTheFileShrinks(t *testing.T) {
@@ -83,43 +81,6 @@ func TestAPinKeepsWhatACompactionWouldDelete(t *testing.T) {
 	eventually(t, "what is below the pin is deleted", func() bool { return rows() == 7 })
 	release()
 	eventually(t, "the rest is deleted once the pin is gone", func() bool { return rows() == 2 })
-}
-
-func TestMetricsTellTheStateAndGoWithTheStore(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	store := openFile(t, filepath.Join(t.TempDir(), "store.db"), func(o *mvcc.Options) { o.Metrics = registry })
-	put(t, store, "k", "v")
-	watch(t, store, server.WatchRequest{ID: 1, Key: []byte("k")})
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := strings.TrimPrefix(family.GetName(), "taskctl_storage_")
-			for _, label := range m.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			values[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
-		}
-	}
-	want := map[string]float64{
-		"revision": 2, "compact_revision": 0, "keys main": 1, "ring_events main": 1, "up main": 1, "watchers synced": 1,
-		"watchers catching_up": 0, "frontier_lag_revisions main": 0, "commit_seconds main": 1, "batch_versions main": 1,
-		"operation_seconds txn ok": 1, "recoveries_total main": 0,
-	}
-	for name, value := range want {
-		if got, ok := values[name]; !ok || got != value {
-			t.Errorf("%s is %v (there: %t), want %v; all: %v", name, got, ok, value, values)
-		}
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if families, err = registry.Gather(); err != nil || len(families) != 0 {
-		t.Errorf("after Close there are %d families, %v", len(families), err)
-	}
 }
 
 func TestSlowOperationsAreLoggedWithTheirKeyAndNeverTheirValue(t *testing.T) {

@@ -42,9 +42,9 @@ func newMetrics(s *Store) *metrics {
 		store: s,
 		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "operation_seconds",
-			Help:    "Time from a request's arrival at the engine to its answer.",
+			Help:    "Time from a request's arrival at the engine to its answer; a read of several backends counts for each.",
 			Buckets: prometheus.ExponentialBuckets(0.00005, 2, 18),
-		}, []string{"operation", "result"}),
+		}, []string{"backend", "operation", "result"}),
 		batches: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "batch_versions", Help: "Versions stored by one database transaction.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
@@ -60,7 +60,7 @@ func newMetrics(s *Store) *metrics {
 		lost:       counter("lost_writes_total", "Times that the database came back without acknowledged writes."),
 		state:      newStateCollector(s),
 	}
-	m.ranges, m.txns = m.operation("range"), m.operation("txn")
+	m.ranges, m.txns = m.operation("range", s.options.Backends), m.operation("txn", s.options.Backends)
 	return m
 }
 
@@ -95,28 +95,33 @@ func (m *metrics) unregister(registry prometheus.Registerer) {
 	}
 }
 
-// operationMetrics are those of one kind of request.
+// operationMetrics are those of one kind of request, by backend.
 type operationMetrics struct {
 	name       string
 	store      *Store
-	ok, failed prometheus.Observer
+	ok, failed []prometheus.Observer
 }
 
-func (m *metrics) operation(name string) *operationMetrics {
-	return &operationMetrics{
-		name: name, store: m.store,
-		ok: m.operations.WithLabelValues(name, "ok"), failed: m.operations.WithLabelValues(name, "error"),
+func (m *metrics) operation(name string, backends []Backend) *operationMetrics {
+	o := &operationMetrics{name: name, store: m.store}
+	for _, b := range backends {
+		o.ok = append(o.ok, m.operations.WithLabelValues(b.Name, name, "ok"))
+		o.failed = append(o.failed, m.operations.WithLabelValues(b.Name, name, "error"))
 	}
+	return o
 }
 
-// observe counts a request and logs it if it was slow: its key, never its
-// value.
-func (m *operationMetrics) observe(started time.Time, key []byte, err error) {
+// observe counts a request for the backends that it touched and logs it if it
+// was slow: its key, never its value.
+func (m *operationMetrics) observe(started time.Time, spans []span, key []byte, err error) {
 	took := time.Since(started)
+	observers := m.ok
 	if err != nil {
-		m.failed.Observe(took.Seconds())
-	} else {
-		m.ok.Observe(took.Seconds())
+		observers = m.failed
+	}
+	lanes, _ := m.store.lanesFor(spans)
+	for _, lane := range lanes {
+		observers[lane].Observe(took.Seconds())
 	}
 	if took >= m.store.options.Slow && !errors.Is(err, errClosed) {
 		m.store.log.Warn("slow operation", "operation", m.name, "key", string(key), "duration", took, "error", err)

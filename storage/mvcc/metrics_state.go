@@ -23,7 +23,7 @@ func newStateCollector(s *Store) *stateCollector {
 		store:    s,
 		revision: prometheus.NewDesc(namespace+"_revision", "Newest acknowledged revision.", nil, nil),
 		floor:    prometheus.NewDesc(namespace+"_compact_revision", "Revisions below it are compacted.", nil, nil),
-		watchers: prometheus.NewDesc(namespace+"_watchers", "Watches by state.", []string{"state"}, nil),
+		watchers: prometheus.NewDesc(namespace+"_watchers", "Watches by state; one of several backends counts for each.", []string{"backend", "state"}, nil),
 	}
 	gauge := func(name, help string, value func(*shard) float64) {
 		desc := prometheus.NewDesc(namespace+"_"+name, help, []string{"backend"}, nil)
@@ -63,8 +63,10 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.revision, prometheus.GaugeValue, float64(s.sequencer.now()))
 	out <- prometheus.MustNewConstMetric(c.floor, prometheus.GaugeValue, float64(max(0, s.sequencer.compacted())))
 	synced, behind := s.hub.counts()
-	out <- prometheus.MustNewConstMetric(c.watchers, prometheus.GaugeValue, float64(synced), "synced")
-	out <- prometheus.MustNewConstMetric(c.watchers, prometheus.GaugeValue, float64(behind), "catching_up")
+	for _, shard := range s.shards {
+		out <- prometheus.MustNewConstMetric(c.watchers, prometheus.GaugeValue, float64(synced[shard.index]), shard.name, "synced")
+		out <- prometheus.MustNewConstMetric(c.watchers, prometheus.GaugeValue, float64(behind[shard.index]), shard.name, "catching_up")
+	}
 	for _, g := range c.perLane {
 		for _, shard := range s.shards {
 			out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(shard), shard.name)
@@ -79,10 +81,23 @@ func (h *hub) ringSize(lane int) (events int, bytes int64) {
 	return len(r.events), r.bytes
 }
 
-func (h *hub) counts() (synced, behind int) {
+// counts are the watches of each backend.
+func (h *hub) counts() (synced, behind []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.total - h.behind, h.behind
+	synced, behind = make([]int, len(h.lanes)), make([]int, len(h.lanes))
+	for stream := range h.streams {
+		for _, w := range stream.watchers {
+			counted := behind
+			if w.synced {
+				counted = synced
+			}
+			for _, lane := range w.lanes {
+				counted[lane]++
+			}
+		}
+	}
+	return synced, behind
 }
 
 func (w *sweeper) reached() int64 {

@@ -44,7 +44,6 @@ func (h *hub) frontier(w *watcher) int64 {
 // setSynced puts the watcher among those that are told at acknowledgement.
 func (h *hub) setSynced(w *watcher) {
 	w.synced = true
-	h.behind--
 	if len(w.lanes) == 1 {
 		h.lanes[w.lanes[0]].synced.add(w)
 	} else {
@@ -55,7 +54,6 @@ func (h *hub) setSynced(w *watcher) {
 // unsync takes the watcher from there.
 func (h *hub) unsync(w *watcher) {
 	w.synced = false
-	h.behind++
 	if len(w.lanes) == 1 {
 		h.lanes[w.lanes[0]].synced.remove(w)
 	} else {
@@ -71,8 +69,6 @@ func (h *hub) fallBehind(w *watcher) {
 
 // add makes a watcher known. A start of 0 means from now on.
 func (h *hub) add(w *watcher, start int64) {
-	h.total++
-	h.behind++
 	if w.previous {
 		for _, lane := range w.lanes {
 			h.lanes[lane].previous.Add(1)
@@ -102,8 +98,6 @@ func (h *hub) remove(w *watcher) {
 	}
 	w.removed = true
 	close(w.gone)
-	h.behind--
-	h.total--
 	if w.previous {
 		for _, lane := range w.lanes {
 			h.lanes[lane].previous.Add(-1)

@@ -12,5 +12,8 @@
 //	TASKCTL_TEST_SEED        repeats a run's traffic and kills
 //	TASKCTL_TEST_KILLS       how often something is killed for each kind of traffic (2)
 //
+// With -short, as the test suite runs them, each database gets two of the five
+// kinds of traffic.
+//
 // PostgreSQL is tested with a server of the test's own, made by initdb.
 package robustness
