@@ -5,7 +5,8 @@
 //
 //	go run . -rounds 5 -write ../../docs/benchmarks.md
 //	go run . -postgres postgres://…      with PostgreSQL
-//	go run . -memory 1000000             memory at so many keys instead
+//	go run . -memory 1000000             memory and start at so many keys instead
+//	go run . -compaction 1000000         writes while so many revisions are compacted
 package main
 
 import (
@@ -25,7 +26,7 @@ import (
 type settings struct {
 	taskctl, postgres, only, write string
 	rounds, clients, keys          int
-	memory                         int
+	memory, compaction             int
 	duration                       time.Duration
 	seed                           uint64
 }
@@ -43,7 +44,8 @@ func main() {
 	flag.IntVar(&s.clients, "clients", 32, "clients at once, each with a connection")
 	flag.IntVar(&s.keys, "keys", 3000, "keys of 1 KiB")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "how long a workload that has no natural end runs")
-	flag.IntVar(&s.memory, "memory", 0, "measure memory at so many keys instead")
+	flag.IntVar(&s.memory, "memory", 0, "measure memory and start at so many keys instead")
+	flag.IntVar(&s.compaction, "compaction", 0, "measure writes while so many revisions are compacted instead")
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order and of the keys")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -70,8 +72,11 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	if s.memory > 0 {
+	switch {
+	case s.memory > 0:
 		return measureMemory(ctx, s, contenders)
+	case s.compaction > 0:
+		return measureCompaction(ctx, s, contenders)
 	}
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	results := newResults(contenders)

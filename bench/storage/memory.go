@@ -7,45 +7,62 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
-// measureMemory fills each contender with keys and prints its anonymous
-// resident memory: most of etcd's resident memory is its mapped file.
+// measureMemory fills each contender with keys, starts it again, and prints how
+// long that took and its anonymous resident memory: most of etcd's resident
+// memory is its mapped file.
 func measureMemory(ctx context.Context, s settings, contenders []contender) error {
 	s.keys = s.memory
-	fmt.Printf("| at %d keys of %d bytes | anonymous (MB) | mapped files (MB) | fill (keys/s) |\n|---|---|---|---|\n", s.keys, valueSize)
+	fmt.Printf("| at %d keys of %d bytes | fill (keys/s) | anonymous (MB) | mapped files (MB) | start (s) | then anonymous (MB) | mapped (MB) |\n|---|---|---|---|---|---|---|\n", s.keys, valueSize)
 	for _, c := range contenders {
 		server, err := start(ctx, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		rate, err := fill(ctx, s, server)
-		if err == nil {
-			time.Sleep(5 * time.Second) // what was under way in the background ends
-			var anonymous, mapped float64
-			if anonymous, mapped, err = residentMemory(server.cmd.Process.Pid); err == nil {
-				fmt.Printf("| %s | %.0f | %.0f | %.0f |\n", c.name, anonymous, mapped, rate)
-			}
-		}
+		line, err := memoryOf(ctx, s, server)
 		if err := errors.Join(err, server.stop()); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
+		fmt.Printf("| %s | %s |\n", c.name, line)
 	}
 	return nil
 }
 
-func fill(ctx context.Context, s settings, server *server) (float64, error) {
-	b := &bench{settings: s, revisions: make([]atomic.Int64, s.keys)}
-	for range s.clients {
-		client, err := server.connect()
-		if err != nil {
-			return 0, err
-		}
-		defer client.Close()
-		b.clients = append(b.clients, client)
+func memoryOf(ctx context.Context, s settings, server *server) (string, error) {
+	rate, err := fill(ctx, s, server)
+	if err != nil {
+		return "", err
 	}
+	filled, err := settled(server)
+	if err != nil {
+		return "", err
+	}
+	server.end()
+	began := time.Now()
+	if err := server.run(ctx); err != nil {
+		return "", err
+	}
+	took := time.Since(began)
+	started, err := settled(server)
+	return fmt.Sprintf("%.0f | %s | %.1f | %s", rate, filled, took.Seconds(), started), err
+}
+
+// settled is the resident memory once what was under way in the background has
+// ended.
+func settled(server *server) (string, error) {
+	time.Sleep(5 * time.Second)
+	anonymous, mapped, err := residentMemory(server.cmd.Process.Pid)
+	return fmt.Sprintf("%.0f | %.0f", anonymous, mapped), err
+}
+
+func fill(ctx context.Context, s settings, server *server) (float64, error) {
+	b, done, err := newBench(s, server)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
 	return b.eachKey(b.create)(ctx)
 }
 

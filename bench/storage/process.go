@@ -17,6 +17,7 @@ import (
 // server is a contender's process over an empty store.
 type server struct {
 	address string
+	command []string
 	cmd     *exec.Cmd
 	log     string
 	dir     string
@@ -38,22 +39,32 @@ func start(ctx context.Context, c contender) (*server, error) {
 	if s.address, err = freeAddress(); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
-	log, err := os.Create(s.log)
-	if err != nil {
+	s.command = c.command(dir, s.address)
+	if err := s.run(ctx); err != nil {
 		return nil, errors.Join(err, s.remove())
-	}
-	defer log.Close()
-	args := c.command(dir, s.address)
-	s.cmd = exec.Command(args[0], args[1:]...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = dir, log, log
-	if err := s.cmd.Start(); err != nil {
-		return nil, errors.Join(err, s.remove())
-	}
-	if err := s.waitUntilReady(ctx); err != nil {
-		tail, _ := os.ReadFile(s.log)
-		return nil, errors.Join(fmt.Errorf("%w\n%s", err, tail[max(0, len(tail)-2000):]), s.stop())
 	}
 	return s, nil
+}
+
+// run starts the process over what is stored and waits until it answers a read.
+// After an error there is no process.
+func (s *server) run(ctx context.Context) error {
+	log, err := os.Create(s.log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd = exec.Command(s.command[0], s.command[1:]...)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, log, log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	if err := s.waitUntilReady(ctx); err != nil {
+		s.end()
+		tail, _ := os.ReadFile(s.log)
+		return fmt.Errorf("%w\n%s", err, tail[max(0, len(tail)-2000):])
+	}
+	return nil
 }
 
 func (s *server) waitUntilReady(ctx context.Context) error {
@@ -62,7 +73,7 @@ func (s *server) waitUntilReady(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
@@ -82,6 +93,12 @@ func (s *server) connect() (*clientv3.Client, error) {
 
 // stop ends the process and removes what it stored.
 func (s *server) stop() error {
+	s.end()
+	return s.remove()
+}
+
+// end ends the process.
+func (s *server) end() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	ended := make(chan struct{})
 	go func() {
@@ -90,11 +107,10 @@ func (s *server) stop() error {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		_ = s.cmd.Process.Kill()
 		<-ended
 	}
-	return s.remove()
 }
 
 func (s *server) remove() error { return errors.Join(s.cleanup(), os.RemoveAll(s.dir)) }

@@ -50,6 +50,10 @@ func (r *results) markdown(s settings) string {
 				values = append(values, f[workload])
 				ratios = append(ratios, f[workload]/r.rounds[etcdName][round][workload])
 			}
+			if slices.ContainsFunc(values, math.IsNaN) {
+				out.WriteString(" no event within 10 s |")
+				continue
+			}
 			fmt.Fprintf(&out, " %.0f", quantile(values, 0.5))
 			if name != etcdName {
 				fmt.Fprintf(&out, " (%.2f)", quantile(ratios, 0.5))
