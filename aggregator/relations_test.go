@@ -270,3 +270,19 @@ func storedSlipped(t *testing.T, k storedKind) {
 	cyclic("a", metav1.ConditionFalse)
 	cyclic("b", metav1.ConditionFalse)
 }
+
+// storedSizes: a body that is too large is refused, with and without a content
+// type, and on the path of an object; one that is large is not.
+func storedSizes(t *testing.T, k storedKind) {
+	a := k.api(t)
+	large := strings.Replace(k.object("large", nil), `"priority":1`, `"priority":1,"details":"`+strings.Repeat("x", 1_000_000)+`"`, 1)
+	a.must(t, 201, http.MethodPost, "", jsonType, large)
+	tooLarge := strings.Replace(large, "xxx", strings.Repeat("x", 3_000_000), 1)
+	for _, name := range []string{"", "large"} {
+		for _, contentType := range []string{jsonType, ""} {
+			a.must(t, http.StatusRequestEntityTooLarge, http.MethodPost, name, contentType, tooLarge)
+		}
+	}
+	a.must(t, http.StatusRequestEntityTooLarge, http.MethodPut, "large", jsonType, tooLarge)
+	a.must(t, http.StatusRequestEntityTooLarge, http.MethodPatch, "large", mergeType, tooLarge)
+}

@@ -29,8 +29,8 @@ func storedKinds() []stored.Kind {
 }
 
 // resources is the table of what is served: one entry for each resource and
-// subresource. The relations have to be run.
-func resources(p parts) (map[string]rest.Storage, []*stored.Relations, error) {
+// subresource. The relations of what is stored have to be run.
+func resources(p parts) (map[string]rest.Storage, []*stored.Served, error) {
 	served := map[string]rest.Storage{
 		"combinedtasks": combinedtask.NewREST(p.combined, p.clients, p.authorizer),
 		"details":       details.NewREST(p.searcher, p.clients, p.authorizer, clock.RealClock{}),
@@ -38,7 +38,7 @@ func resources(p parts) (map[string]rest.Storage, []*stored.Relations, error) {
 	if p.storage == nil {
 		return served, nil, nil
 	}
-	var relations []*stored.Relations
+	var kept []*stored.Served
 	for _, kind := range storedKinds() {
 		parts, err := stored.NewREST(kind, p.scheme, p.storage, p.authorizer)
 		if err != nil {
@@ -47,7 +47,7 @@ func resources(p parts) (map[string]rest.Storage, []*stored.Relations, error) {
 		served[kind.Resource] = parts.Resource
 		served[kind.Resource+"/status"] = parts.Status
 		served[kind.Resource+"/graph"] = parts.Graph
-		relations = append(relations, parts.Relations)
+		kept = append(kept, parts)
 	}
-	return served, relations, nil
+	return served, kept, nil
 }

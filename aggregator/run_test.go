@@ -47,6 +47,7 @@ func TestAggregator(t *testing.T) {
 		"waits for no slow reader":                   testSlowReader,
 		"stores kinds of its own":                    testStored,
 		"searches in details":                        testDetails,
+		"serves kinds of others":                     testOwnKinds,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}

@@ -79,7 +79,7 @@ func (a authority) sign(t *testing.T, commonName string, validity time.Duration)
 }
 
 func testAuthentication(t *testing.T, c control) {
-	s := c.run(t, c.options(t))
+	s := c.run(t, c.storing(t))
 	frontProxy := c.authority(t, "front-proxy-ca")
 	claim := func(transport http.RoundTripper) http.RoundTripper {
 		return asUser{transport, "admin", []string{"system:masters"}}
@@ -97,7 +97,7 @@ func testAuthentication(t *testing.T, c control) {
 		"headers with an expired certificate":           claim(with(frontProxy.sign(t, "front-proxy-client", -time.Minute))),
 		"the front proxy's certificate without headers": with(c.pki("front-proxy-client.crt"), c.pki("front-proxy-client.key")),
 	} {
-		for _, path := range []string{combinedtasks, combinedtasks + "?watch=1&timeoutSeconds=1", in("default") + "/x", "/apis", "/openapi/v2", "/metrics"} {
+		for _, path := range []string{combinedtasks, combinedtasks + "?watch=1&timeoutSeconds=1", in("default") + "/x", clusterTasksPath, clusterTasksPath + "/x/graph", details("", "x"), "/apis", "/openapi/v2", "/metrics"} {
 			got := s.get(t, transport, path)
 			if err := expectCode(name+" at "+path, got, 401, 403); err != nil {
 				t.Error(err)

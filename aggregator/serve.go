@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -41,8 +43,12 @@ func (a *aggregator) serve(ctx context.Context, ready func()) error {
 	prepared := server.PrepareRun()
 
 	group, running := errgroup.WithContext(ctx)
-	for _, relations := range server.relations {
-		a.relate(running, group, relations)
+	for _, kind := range server.stored {
+		a.relate(running, group, kind.Relations)
+		group.Go(guard("the deletion of orphans", func() error {
+			a.deleteOrphans(running, kind.Resource)
+			return nil
+		}))
 	}
 	for _, kind := range server.kinds {
 		if kind.Run != nil {
@@ -69,6 +75,28 @@ func (a *aggregator) relate(ctx context.Context, group *errgroup.Group, relation
 			relations.Settle(ctx, a.options.Log)
 			return nil
 		}))
+	}
+}
+
+// deleteOrphans deletes, at the start, what is in namespaces that were deleted
+// while the aggregator did not run. It tries until it succeeds.
+func (a *aggregator) deleteOrphans(ctx context.Context, resource *stored.REST) {
+	exists := func(ctx context.Context, namespace string) (bool, error) {
+		_, err := a.clients.kubernetes.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return true, err
+	}
+	err := poll(ctx, func(ctx context.Context) error {
+		cleared, err := resource.DeleteOrphans(ctx, exists)
+		if cleared > 0 {
+			a.options.Log.Info("Deleted what was left of namespaces that were deleted meanwhile", "resource", resource.Name(), "namespaces", cleared)
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		a.options.Log.Error(err, "What is left of deleted namespaces could not be deleted")
 	}
 }
 
@@ -111,7 +139,8 @@ func (a *aggregator) answer(ctx context.Context, server *built, run func(context
 // and stays so.
 func synced(server *built) []healthz.HealthChecker {
 	var checks []healthz.HealthChecker
-	for _, relations := range server.relations {
+	for _, kind := range server.stored {
+		relations := kind.Relations
 		checks = append(checks, healthz.NamedCheck("relations-of-"+relations.Name(), func(*http.Request) error {
 			if !relations.Synced() {
 				return fmt.Errorf("not all %s are listed yet", relations.Name())

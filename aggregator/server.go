@@ -49,9 +49,10 @@ type built struct {
 	*genericapiserver.GenericAPIServer
 	// config has the serving info, which still lacks the listener.
 	config *genericapiserver.Config
-	// relations have to be run, before the server is ready.
-	relations []*stored.Relations
-	kinds     []*Served // have to be run, too
+	// stored have relations, which have to be run before the server is ready,
+	// as have kinds.
+	stored []*stored.Served
+	kinds  []*Served
 }
 
 // newServer builds the generic API server.
@@ -79,7 +80,7 @@ func newServer(o serverOptions) (*built, error) {
 
 	group := genericapiserver.NewDefaultAPIGroupInfo(searchv1.GroupName, scheme, metav1.ParameterCodec, codecs)
 	group.NegotiatedSerializer = textSerializer{codecs}
-	served, relations, err := resources(o.parts)
+	served, kept, err := resources(o.parts)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func newServer(o serverOptions) (*built, error) {
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("install the API group %s: %w", searchv1.GroupName, err)
 	}
-	return &built{server, config, relations, kinds}, nil
+	return &built{server, config, kept, kinds}, nil
 }
 
 func newConfig(o serverOptions, codecs serializer.CodecFactory) (*genericapiserver.Config, error) {

@@ -18,6 +18,8 @@ import (
 	"github.com/taskctl-dev/taskctl/test/harness"
 )
 
+const clusterTasksPath = "/apis/search.task.example.example.com/v1/clustertasks"
+
 // storedKind is what the tests of the stored kinds differ in.
 type storedKind struct {
 	control
@@ -141,26 +143,43 @@ func (c control) storing(t *testing.T) aggregator.Options {
 	return options
 }
 
-// behind changes an object in the store itself.
+// store is a client of the appliance's store.
+func (c control) store(t *testing.T) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + filepath.Join(c.DataDir, "run", "etcd.sock")}, DialTimeout: patience})
+	must(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// key is where an object is stored.
+func (k storedKind) key(name string) string {
+	key := "/registry/search.task.example.example.com/" + k.resource + "/"
+	if k.namespace != "" {
+		key += k.namespace + "/"
+	}
+	return key + name
+}
+
+// behind changes an object in the store itself, and may move it.
 func (k storedKind) behind(t *testing.T, name string, change func(*searchv1.ClusterTask)) {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + filepath.Join(k.DataDir, "run", "etcd.sock")}, DialTimeout: patience})
-	must(t, err)
-	defer client.Close()
-	key := "/registry/search.task.example.example.com/" + k.resource + "/" + name
-	if k.namespace != "" {
-		key = "/registry/search.task.example.example.com/" + k.resource + "/" + k.namespace + "/" + name
-	}
-	stored, err := client.Get(t.Context(), key)
+	client := k.store(t)
+	stored, err := client.Get(t.Context(), k.key(name))
 	must(t, err)
 	if len(stored.Kvs) != 1 {
-		t.Fatalf("the store has no %s", key)
+		t.Fatalf("the store has no %s", k.key(name))
 	}
 	var task searchv1.ClusterTask
 	must(t, json.Unmarshal(stored.Kvs[0].Value, &task))
 	change(&task)
 	changed, err := json.Marshal(task)
 	must(t, err)
-	_, err = client.Put(t.Context(), key, string(changed))
+	if task.Namespace != k.namespace {
+		_, err = client.Delete(t.Context(), k.key(name))
+		must(t, err)
+		k.namespace = task.Namespace
+	}
+	_, err = client.Put(t.Context(), k.key(name), string(changed))
 	must(t, err)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	searchv1 "github.com/taskctl-dev/taskctl/aggregator/api/v1"
 )
 
 func storedNamespaces(t *testing.T, c control) {
@@ -28,6 +30,39 @@ func storedNamespaces(t *testing.T, c control) {
 	r := c.Kubectl(t.Context(), "wait", "--for=delete", "namespace/"+k.namespace, "--timeout=60s")
 	if r.Code != 0 {
 		t.Errorf("the namespace is still there after %s: %+v", time.Since(start), r)
+	}
+}
+
+// storedOrphans deletes a namespace while nobody serves what is in it: once with
+// the API still registered, where Kubernetes waits for it, and once without,
+// where Kubernetes can't know.
+func storedOrphans(t *testing.T, c control, s *server) {
+	again := func() {
+		s.stop()
+		options := c.storing(t)
+		options.Listen = listenAgain(s.address)
+		s = c.run(t, options)
+	}
+	again()
+	waiting := storedKind{c, "CustomTask", "customtasks", c.namespace(t)}
+	orphaned := storedKind{c, "CustomTask", "customtasks", c.namespace(t)}
+	for _, k := range []storedKind{waiting, orphaned} {
+		k.kubectl(t, "create", "-f", k.file(t, k.manifest("left", "priority: 1")))
+	}
+	s.stop()
+	waiting.kubectl(t, "delete", "namespace", waiting.namespace, "--wait=false")
+	orphaned.behind(t, "left", func(task *searchv1.ClusterTask) { task.Namespace = "long-gone" })
+
+	again()
+	eventually(t, "what is in a namespace that is gone is deleted", func() error {
+		if list := s.get(t, c.asAdmin(t), storedKind{namespace: "long-gone", resource: "customtasks"}.path()); strings.Contains(list.body, `"name":"left"`) {
+			return fmt.Errorf("%s", list.body)
+		}
+		return nil
+	})
+	waiting.kubectl(t, "wait", "--for=delete", "namespace/"+waiting.namespace, "--timeout=55s")
+	if left := s.get(t, c.asAdmin(t), waiting.path()); strings.Contains(left.body, `"name":"left"`) {
+		t.Errorf("left is %s", left.body)
 	}
 }
 

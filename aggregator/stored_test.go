@@ -30,6 +30,7 @@ func testStored(t *testing.T, c control) {
 			"have a status":                         storedStatus,
 			"are deleted":                           storedDeletion,
 			"are watched":                           storedWatch,
+			"are not too large":                     storedSizes,
 			"never depend on themselves":            storedCycles,
 			"are kept from rings by 64 clients":     storedRings,
 			"show what follows from dependsOn":      storedRelations,
@@ -46,6 +47,7 @@ func testStored(t *testing.T, c control) {
 	t.Run("CustomTasks live and die with their namespace", func(t *testing.T) { storedNamespaces(t, c) })
 	t.Run("CustomTasks are garbage collected", func(t *testing.T) { storedOwners(t, c) })
 	t.Run("stored kinds survive a restart", func(t *testing.T) { storedRestart(t, c, s) })
+	t.Run("CustomTasks don't outlive a namespace that is deleted meanwhile", func(t *testing.T) { storedOrphans(t, c, s) })
 }
 
 func storedBasics(t *testing.T, k storedKind) {

@@ -26,6 +26,9 @@ var (
 	_ rest.ShortNamesProvider = (*REST)(nil)
 )
 
+// Name of the resource, in the plural.
+func (r *REST) Name() string { return r.kind.Resource }
+
 // ShortNames implements rest.ShortNamesProvider.
 func (r *REST) ShortNames() []string { return []string{r.kind.ShortName} }
 

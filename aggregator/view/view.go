@@ -109,6 +109,14 @@ func (v *View) Populated() bool {
 	return v.populated
 }
 
+// Ready returns an error until reads are answered.
+func (v *View) Ready() error {
+	if !v.Populated() {
+		return errNotPopulated(v.options.Resource)
+	}
+	return nil
+}
+
 // Populate sets the first state, one number for each item and one for the
 // state before them, so that an empty list has a number too. It may be called
 // once. The error is that of [Numbers].

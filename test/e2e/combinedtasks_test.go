@@ -311,8 +311,10 @@ func combinedRights(t *testing.T, a *harness.Appliance, namespace string) {
 	}
 }
 
-func combinedCache(t *testing.T, a *harness.Appliance, namespace string) {
-	createTasks(t, a, namespace, 3, 4)
+// startCache fills a controller's cache with whatever of the aggregated kinds is
+// asked for, until the test ends.
+func startCache(t *testing.T, a *harness.Appliance, namespace string) cache.Cache {
+	t.Helper()
 	log.SetLogger(klog.Background())
 	scheme := runtime.NewScheme()
 	if err := searchv1.AddToScheme(scheme); err != nil {
@@ -323,19 +325,25 @@ func combinedCache(t *testing.T, a *harness.Appliance, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan error, 1)
 	go func() { stopped <- filled.Start(ctx) }()
-	defer func() {
+	t.Cleanup(func() {
 		cancel()
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return filled
+}
+
+func combinedCache(t *testing.T, a *harness.Appliance, namespace string) {
+	createTasks(t, a, namespace, 3, 4)
+	filled := startCache(t, a, namespace)
 	knows := func(want string) func() bool {
 		return func() bool {
 			var list searchv1.CombinedTaskList
-			if err := filled.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			if err := filled.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
 				t.Fatal(err)
 			}
 			var known []string

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,9 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	searchv1 "github.com/taskctl-dev/taskctl/aggregator/api/v1"
 	"github.com/taskctl-dev/taskctl/test/harness"
 )
 
@@ -20,14 +23,15 @@ const searchAPI = "/apis/search.task.example.example.com/v1/"
 func TestStoredTasks(t *testing.T) {
 	a := harness.Start(t)
 	for name, test := range map[string]func(*testing.T, *harness.Appliance, string){
-		"are discovered":              storedAreDiscovered,
-		"are written raw and kept":    storedRaw,
-		"are for viewers and editors": storedRights,
-		"go with their namespace":     storedNamespace,
-		"leave quotas alone":          storedQuota,
-		"depend on one another":       storedDependencies,
-		"are found by words":          storedSearch,
-		"are applied and watched":     storedApplied,
+		"are discovered":                 storedAreDiscovered,
+		"are written raw and kept":       storedRaw,
+		"are for viewers and editors":    storedRights,
+		"go with their namespace":        storedNamespace,
+		"leave quotas alone":             storedQuota,
+		"fill the caches of controllers": storedCache,
+		"depend on one another":          storedDependencies,
+		"are found by words":             storedSearch,
+		"are applied and watched":        storedApplied,
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := "stored-" + strings.Trim(strings.Map(lowerOrDash, name), "-")
@@ -178,4 +182,35 @@ func storedDependencies(t *testing.T, a *harness.Appliance, namespace string) {
 	kubectl(t, a, "wait", "--for=jsonpath={.status.blockedByCount}=0", "customtasks/roof", "-n", namespace, "--timeout=10s")
 	contains(t, kubectl(t, a, "get", "--raw", searchAPI+"namespaces/"+namespace+"/customtasks/roof/graph"), `"kind":"TaskGraph"`, `"name":"walls","taskState":"Finished"`)
 	contains(t, kubectl(t, a, "explain", "customtasks.spec.dependsOn"), "names tasks of the same kind")
+}
+
+// storedCache runs a controller's cache of both kinds.
+func storedCache(t *testing.T, a *harness.Appliance, namespace string) {
+	filled := startCache(t, a, namespace)
+	knows := func(want string) func() bool {
+		return func() bool {
+			var customs searchv1.CustomTaskList
+			var clusters searchv1.ClusterTaskList
+			if err := errors.Join(filled.List(t.Context(), &customs, client.InNamespace(namespace)), filled.List(t.Context(), &clusters)); err != nil {
+				t.Fatal(err)
+			}
+			var known []string
+			for _, item := range customs.Items {
+				known = append(known, fmt.Sprintf("%s=%d", item.Name, *item.Spec.Priority))
+			}
+			for _, item := range clusters.Items {
+				if strings.HasPrefix(item.Name, "cached-") {
+					known = append(known, item.Name)
+				}
+			}
+			return strings.Join(known, " ") == want
+		}
+	}
+	kubectl(t, a, "create", "-n", namespace, "-f", file(t, storedManifest("CustomTask", "a")))
+	eventually(t, "the cache is filled", knows("a=3"))
+	kubectl(t, a, "create", "-f", file(t, storedManifest("ClusterTask", "cached-b")))
+	kubectl(t, a, "patch", "customtasks", "a", "-n", namespace, "--type=merge", "-p", `{"spec":{"priority":0}}`)
+	eventually(t, "the cache follows", knows("a=0 cached-b"))
+	kubectl(t, a, "delete", "-n", namespace, "customtasks/a", "clustertasks/cached-b", "--timeout=20s")
+	eventually(t, "the cache forgets", knows(""))
 }
