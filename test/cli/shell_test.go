@@ -56,6 +56,9 @@ func (s *shell) in(t *testing.T) *shell {
 // leaveNothing ends what a failed test left running, and fails a test that
 // passed and left something.
 func (s *shell) leaveNothing() {
+	if !s.t.Failed() {
+		s.awaitEnds(10 * time.Second)
+	}
 	for _, pid := range processesOf(s.home) {
 		if !s.t.Failed() {
 			s.t.Errorf("process %d is left behind: %s", pid, commandLine(pid))
@@ -63,6 +66,22 @@ func (s *shell) leaveNothing() {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	eventually(s.t, "the end of all processes", func() bool { return len(processesOf(s.home)) == 0 })
+}
+
+// awaitEnds waits for processes that are ending: one has given its folder back,
+// for which down waits, a moment before it is gone.
+func (s *shell) awaitEnds(limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(processesOf(s.home)) > 0 {
+		select {
+		case <-tick.C:
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // state is the data folder of an appliance.
