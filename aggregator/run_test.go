@@ -21,7 +21,9 @@ import (
 // TestMain checks that no run of the aggregator leaves anything behind.
 func TestMain(m *testing.M) {
 	// klog starts this one once in a process.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
+		// Ends by itself three seconds after a list, whether the cache runs or not.
+		goleak.IgnoreTopFunction("k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2"))
 }
 
 // TestAggregator starts one control plane and runs the aggregator against it,
