@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // results are the figures of all rounds.
@@ -34,9 +35,9 @@ func (r *results) add(name string, round int, f figures) {
 // same round behind each.
 func (r *results) markdown(s settings) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d clients, %d keys of %d bytes, %d rounds, %d cores; requests per second (list: objects per second), medians, "+
+	fmt.Fprintf(&out, "Measured on %s. %d clients, %d keys of %d bytes, %d rounds, %d cores; requests per second (list: objects per second), medians, "+
 		"and in brackets the median ratio to etcd in the same round. Higher is better, except for put to event.\n\n",
-		s.clients, s.keys, valueSize, s.rounds, runtime.NumCPU())
+		time.Now().Format("2 January 2006"), s.clients, s.keys, valueSize, s.rounds, runtime.NumCPU())
 	out.WriteString("| |")
 	for _, name := range r.names {
 		fmt.Fprintf(&out, " %s |", name)
