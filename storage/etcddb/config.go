@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 // Config is where the etcd is and how it is used.
@@ -144,6 +145,13 @@ func (c *Config) client(endpoints ...string) (*clientv3.Client, error) {
 		Logger:               zap.NewNop(),
 		// What a request that fails means is decided here.
 		MaxUnaryRetries: 1,
+		DialOptions: []grpc.DialOption{
+			grpc.WithChainUnaryInterceptor(failFast),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+				MinConnectTimeout: 5 * time.Second,
+			}),
+		},
 	}
 	if c.Dial != nil {
 		config.DialOptions = append(config.DialOptions, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
@@ -155,6 +163,12 @@ func (c *Config) client(endpoints ...string) (*clientv3.Client, error) {
 		return nil, fmt.Errorf("connect to etcd: %w", err)
 	}
 	return client, nil
+}
+
+// failFast ends a request at once when no member is connected; the client by
+// itself would wait for one until the request's time is over.
+func failFast(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return invoke(ctx, method, request, reply, connection, append(options, grpc.WaitForReady(false))...)
 }
 
 func (c *Config) tls() (*tls.Config, error) {

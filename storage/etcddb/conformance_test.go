@@ -11,9 +11,15 @@ import (
 	"github.com/taskctl-dev/taskctl/storage/backend/backendtest"
 	"github.com/taskctl-dev/taskctl/storage/etcddb"
 	"github.com/taskctl-dev/taskctl/storage/storagetest"
+	"github.com/taskctl-dev/taskctl/test/etcdserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if etcdserver.Child() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // term is short, so that tests which wait it out are quick.
 const term = time.Second

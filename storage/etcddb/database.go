@@ -148,6 +148,17 @@ func (d *Database) Acquire(ctx context.Context) (backend.Session, error) {
 		return nil, err
 	}
 	s := newSession(d, client)
+	if d.process != nil {
+		// After a fatal error etcd may leave requests without an answer.
+		over := d.process.over()
+		s.done.Go(func() {
+			select {
+			case <-over:
+				s.cancel()
+			case <-s.ctx.Done():
+			}
+		})
+	}
 	if err := s.start(ctx, member); err != nil {
 		return nil, errors.Join(explain(err), s.Close())
 	}

@@ -97,6 +97,13 @@ func (p *process) start(ctx context.Context) error {
 	}
 }
 
+// over is closed when the present run is over.
+func (p *process) over() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
 // stop ends it and waits. It returns why it had ended before, if it had.
 func (p *process) stop() error {
 	p.mu.Lock()

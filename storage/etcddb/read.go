@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/taskctl-dev/taskctl/storage/backend"
 )
@@ -155,7 +158,7 @@ func (s *session) valuesOf(ctx context.Context, ids []int64, base int, fn func(p
 		if err != nil {
 			return err
 		}
-		answer, err := s.client.Txn(ctx).Then(operations...).Commit()
+		answer, err := s.read(ctx, operations)
 		if errors.Is(err, rpctypes.ErrCompacted) && attempt < 3 {
 			// Somebody else has compacted the etcd.
 			first, failed := oldest(ctx, s.client, s.known())
@@ -187,6 +190,31 @@ func (s *session) valuesOf(ctx context.Context, ids []int64, base int, fn func(p
 			}
 		}
 		return nil
+	}
+}
+
+const (
+	// readLimit is how long a read is tried again while no member is connected.
+	readLimit = 3 * time.Second
+	readPause = 50 * time.Millisecond
+)
+
+// read runs a transaction that only reads, which may be done again.
+func (s *session) read(ctx context.Context, operations []clientv3.Op) (*clientv3.TxnResponse, error) {
+	for end := time.Now().Add(readLimit); ; {
+		bounded, cancel := context.WithTimeout(ctx, s.db.config.CommitTimeout)
+		answer, err := s.client.Txn(bounded).Then(operations...).Commit()
+		cancel()
+		if err == nil || status.Code(err) != codes.Unavailable || time.Now().After(end) {
+			return answer, err
+		}
+		select {
+		case <-time.After(readPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.ctx.Done():
+			return nil, errOver
+		}
 	}
 }
 

@@ -32,6 +32,17 @@ type Server struct {
 	log     *os.File
 }
 
+// NewProgram makes a server of the test's own that command runs, with a folder
+// and an address of its own; answers says whether it can be used. It is not
+// started yet.
+func NewProgram(t testing.TB, command func(dir, address string) *exec.Cmd, answers func(address string) error) *Server {
+	t.Helper()
+	s, dir, _ := newServer(t, "")
+	s.command = func() *exec.Cmd { return command(dir, s.Address) }
+	s.answers = func() error { return answers(s.Address) }
+	return s
+}
+
 // newServer makes a folder that the server's user can read and write.
 func newServer(t testing.TB, account string) (s *Server, dir string, as func(*exec.Cmd) *exec.Cmd) {
 	t.Helper()
@@ -57,11 +68,11 @@ func newServer(t testing.TB, account string) (s *Server, dir string, as func(*ex
 	return s, dir, runAs(t, account, dir)
 }
 
-// runAs makes commands run as the account when this process is root, as which
-// database servers refuse to run.
+// runAs makes commands run as the account, if one is named, when this process
+// is root, as which database servers refuse to run.
 func runAs(t testing.TB, account, dir string) func(*exec.Cmd) *exec.Cmd {
 	t.Helper()
-	if os.Getuid() != 0 {
+	if os.Getuid() != 0 || account == "" {
 		return func(c *exec.Cmd) *exec.Cmd { return c }
 	}
 	who, err := user.Lookup(account)
@@ -89,12 +100,24 @@ func runAs(t testing.TB, account, dir string) func(*exec.Cmd) *exec.Cmd {
 // Start starts the server and waits until it answers.
 func (s *Server) Start() {
 	s.t.Helper()
+	s.Launch()
+	s.Await()
+}
+
+// Launch starts the server without waiting for it.
+func (s *Server) Launch() {
+	s.t.Helper()
 	command := s.command()
 	command.Stdout, command.Stderr = s.log, s.log
 	if err := command.Start(); err != nil {
 		s.t.Fatalf("start the server: %v", err)
 	}
 	s.running = command
+}
+
+// Await waits until the server answers.
+func (s *Server) Await() {
+	s.t.Helper()
 	var err error
 	if !Eventually(startTimeout, func() bool { err = s.answers(); return err == nil }) {
 		s.t.Fatalf("the server does not answer: %v", err)

@@ -148,9 +148,13 @@ func halfDead(f *faulty) {
 	session := f.acquire(d)
 	f.apply(session, batchOf(put(1, "a", "")))
 	held := f.Proxy.Hold(marker)
+	size := 1 << 20
+	if limit := session.Limits().BatchBytes; limit > 0 {
+		size = min(size, limit/14)
+	}
 	batch := &backend.Batch{AfterID: 1}
 	for id := int64(2); id <= 14; id++ {
-		v := put(id, fmt.Sprintf("key %d", id), strings.Repeat("v", 1<<20))
+		v := put(id, fmt.Sprintf("key %d", id), strings.Repeat("v", size))
 		if id == 14 {
 			v.Key = []byte(marker)
 		}
