@@ -98,9 +98,12 @@ func (x *index) followBatch(g group) error {
 			}
 			x.metaAt = g.at
 		case strings.HasPrefix(name, sidecarPrefix) && deleted:
-			// Compaction took the newest version of the key.
-			if newest := x.newest(strings.TrimPrefix(name, sidecarPrefix)); newest != nil {
-				x.remove(newest)
+			// Compaction took the newest version of the key, and before it
+			// all others, which nothing tells of.
+			if c := x.find(strings.TrimPrefix(name, sidecarPrefix)); c != nil {
+				for _, r := range slices.Clone(c.records) {
+					x.remove(r)
+				}
 			}
 		case strings.HasPrefix(name, sidecarPrefix):
 			key, r, err := decodeSidecar(name, e.Kv.Value, g.at)

@@ -39,6 +39,13 @@ func TestSQLiteAnswersAsEtcdDoes(t *testing.T) {
 	storagetest.Differential(t, storagetest.Seed(t), 3000, etcdTarget(t, "etcd"), storeTarget(t, "sqlite", "sqlite"))
 }
 
+// TestARoutedEtcdAnswersAsEtcdDoes does the same for a store in an etcd.
+func TestARoutedEtcdAnswersAsEtcdDoes(t *testing.T) {
+	endpoint, stop := storagetest.StartEtcd(t, t.TempDir())
+	t.Cleanup(stop)
+	storagetest.Differential(t, storagetest.Seed(t), 800, etcdTarget(t, "etcd"), storeTarget(t, "routed", endpoint))
+}
+
 // etcdTarget is a real etcd over a folder of its own.
 func etcdTarget(t *testing.T, name string) storagetest.Target {
 	dir := t.TempDir()

@@ -22,6 +22,7 @@ type backend struct {
 func backends() []backend {
 	return []backend{
 		{name: "etcd", start: startEtcd},
+		{name: "routed etcd", start: startStore(emptyEtcd)},
 		{name: "sqlite", start: startStore(func(*testing.T) string { return "sqlite" })},
 		{name: "postgres", server: storagetest.PostgresVariable, start: startStore(onServer(storagetest.PostgresVariable))},
 		{name: "mysql", server: storagetest.MySQLVariable, start: startStore(onServer(storagetest.MySQLVariable))},
@@ -34,6 +35,14 @@ func onServer(variable string) func(*testing.T) string {
 		t.Helper()
 		return storagetest.EmptyDatabase(t, storagetest.ServerDSN(t, variable))
 	}
+}
+
+// emptyEtcd starts an etcd for a store to keep its keys in.
+func emptyEtcd(t *testing.T) string {
+	t.Helper()
+	endpoint, stop := storagetest.StartEtcd(t, t.TempDir())
+	t.Cleanup(stop)
+	return endpoint
 }
 
 func startEtcd(t *testing.T, interval time.Duration) string {
