@@ -29,6 +29,7 @@ func (p *program) storageCommand() *cli.Command {
 			p.storageBackupCommand(),
 			p.storageRestoreCommand(),
 			p.storageVerifyCommand(),
+			p.storageLeaveCommand(),
 		},
 	}
 }

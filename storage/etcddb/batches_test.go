@@ -106,3 +106,27 @@ func TestCompactionDrivesEtcds(t *testing.T) {
 		fmt.Sprintf("%d PUT /changed=later create %d version 2 lease 0", last+1, last),
 	})
 }
+
+func TestWhatOthersCompactedIsCompacted(t *testing.T) {
+	endpoint := newEtcd(t)
+	etcd := dial(t, endpoint)
+	s := openStore(t, endpoint)
+	s.do(put("/kept", "1"))
+	for i := range 5 {
+		s.do(put("/changed", fmt.Sprint(i)))
+	}
+	last := s.do(put("/last", ""))
+	want := lines(s.all().Kvs)
+	s.stop()
+	now := must[*clientv3.GetResponse](t)(etcd.Get(t.Context(), "/last"))
+	must[*clientv3.CompactResponse](t)(etcd.Compact(t.Context(), now.Kvs[0].ModRevision))
+	s = openStore(t, endpoint)
+	same(t, "what is shown", lines(s.all().Kvs), want)
+	if _, err := s.Range(t.Context(), &pb.RangeRequest{Key: []byte("/changed"), Revision: last - 1}); !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Errorf("a revision that is gone: %v", err)
+	}
+	same(t, "the watch from there on", s.watch(last)(1), []string{fmt.Sprintf("%d PUT /last= create %d version 1 lease 0", last, last)})
+	if rev := s.do(put("/changed", "5")); rev != last+1 {
+		t.Errorf("the next revision is %d", rev)
+	}
+}

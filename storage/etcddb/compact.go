@@ -72,6 +72,11 @@ func (s *session) compactNow(ctx context.Context, physical bool) error {
 	if target <= s.compactor.first() {
 		return nil
 	}
+	// Whoever loads the history later can tell this from a compaction of
+	// somebody else's, which has taken what the engine still counts on.
+	if _, err := s.client.Put(ctx, compactedKey, encode(target)); err != nil {
+		return explain(err)
+	}
 	var options []clientv3.CompactOption
 	if physical {
 		options = append(options, clientv3.WithCompactPhysical())

@@ -46,6 +46,7 @@ type index struct {
 	clock    clock
 	clockAt  int64 // the same of clockKey
 	revision int64 // everything up to this etcd revision is known
+	lost     int64 // the floor below which somebody else has compacted; else 0
 
 	pending []backend.Change // by others, without numbers; never changed in place
 	notify  func()

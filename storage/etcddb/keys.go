@@ -12,10 +12,11 @@ import (
 const Prefix = "\x00taskctl/"
 
 const (
-	metaKey       = Prefix + "meta"   // epoch and adoption
-	clockKey      = Prefix + "clock"  // what the newest batch left
-	leasePrefix   = Prefix + "lease/" // + ID in hexadecimal
-	sidecarPrefix = Prefix + "of/"    // + the key that it is beside of
+	metaKey       = Prefix + "meta"      // epoch and adoption
+	clockKey      = Prefix + "clock"     // what the newest batch left
+	compactedKey  = Prefix + "compacted" // up to which etcd revision this program has compacted
+	leasePrefix   = Prefix + "lease/"    // + ID in hexadecimal
+	sidecarPrefix = Prefix + "of/"       // + the key that it is beside of
 )
 
 // prefixEnd is the first key after all of ours.

@@ -154,7 +154,30 @@ func load(ctx context.Context, client *clientv3.Client, m meta, metaAt, at int64
 		return nil, err
 	}
 	x.revision = at
-	return x, nil
+	return x, x.lose(ctx, client, at)
+}
+
+// lose finds out whether somebody else has compacted the etcd further than the
+// engine knows. Then the state that loading begins with is the oldest that can
+// be told.
+func (x *index) lose(ctx context.Context, client *clientv3.Client, at int64) error {
+	if at <= x.meta.adopted {
+		return nil
+	}
+	answer, err := client.Get(ctx, compactedKey)
+	if err != nil {
+		return fmt.Errorf("find out who has compacted the etcd: %w", err)
+	}
+	ours := int64(0)
+	if len(answer.Kvs) == 1 {
+		if err := decode(compactedKey, answer.Kvs[0].Value, &ours); err != nil {
+			return err
+		}
+	}
+	if ours < at {
+		x.lost = x.clock.lastRev + 1
+	}
+	return nil
 }
 
 // begin puts the state that loading begins with into the index.

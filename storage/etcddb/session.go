@@ -93,6 +93,7 @@ func (s *session) start(ctx context.Context, member *clientv3.Client) error {
 		return fmt.Errorf("the etcd's history does not lead to what it holds (the last batch at revision %d, not %d): it is damaged; restore a backup", clockAt, x.clockAt)
 	}
 	x.forgetSwept()
+	x.clock.floor = max(x.clock.floor, x.lost)
 	s.epoch = max(x.meta.epoch, 1)
 	s.first = x.state(s.epoch)
 	s.done.Go(s.compact)
