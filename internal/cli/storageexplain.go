@@ -110,7 +110,10 @@ func where(e admin.Explanation, endpoint, dataDir string) string {
 		}
 		return fmt.Sprintf("row %d of the table versions in %s", e.Row.ID, file)
 	}
-	return fmt.Sprintf("row %d of the table versions", e.Row.ID)
+	if endpoint == "" {
+		return fmt.Sprintf("row %d of the table versions", e.Row.ID)
+	}
+	return fmt.Sprintf("row %d of the table versions in %s", e.Row.ID, endpoint)
 }
 
 // explained asks the store, wherever it is. Rules alone answer where there is
