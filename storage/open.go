@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -75,7 +76,8 @@ const ceilingFile = "revisions"
 // written then.
 //
 // A store of several backends opens though some of them cannot be reached:
-// those answer with an error that names them until they are back.
+// those answer with an error that names them until they are back. A topology
+// that would not find keys that are stored is refused with a *StrandedError.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	topology, err := config.topology()
 	if err != nil {
@@ -84,6 +86,15 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	router, err := topology.Router()
 	if err != nil {
 		return nil, err
+	}
+	past := &remembered{}
+	if config.DataDir != "" && !config.Frozen {
+		if past, err = recall(config.DataDir); err != nil {
+			return nil, err
+		}
+		if past.Moving != nil {
+			return nil, errMoving
+		}
 	}
 	backends, err := openBackends(ctx, config, topology)
 	if err != nil {
@@ -103,9 +114,16 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if len(backends) > 1 {
 		options.Ceiling = mvcc.CeilingFile(filepath.Join(config.DataDir, ceilingFile))
 	}
-	store, err := mvcc.Open(ctx, options)
+	engine, err := mvcc.Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: store, Router: router}, nil
+	store := &Store{Store: engine, Router: router}
+	if config.DataDir == "" || config.Frozen {
+		return store, nil
+	}
+	if err := store.checkPlaces(ctx, config, topology, past); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
 }

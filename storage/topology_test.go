@@ -3,6 +3,7 @@ package storage_test
 import (
 	"errors"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestKeysOfTwoBackendsAreOneStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{"main.db": podKey + " compact_rev_key", "tasks.db": taskKey} {
-		if got := keysOf(t, open(t, storage.Config{Spec: "sqlite://" + file, DataDir: dir})); got != want {
+		if got := keysOf(t, open(t, storage.Config{Spec: "sqlite://" + filepath.Join(dir, file)})); got != want {
 			t.Errorf("%s holds %s, want %s", file, got, want)
 		}
 	}

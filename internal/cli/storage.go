@@ -30,6 +30,7 @@ func (p *program) storageCommand() *cli.Command {
 			p.storageRestoreCommand(),
 			p.storageVerifyCommand(),
 			p.storageLeaveCommand(),
+			p.storageMoveCommand(),
 		},
 	}
 }

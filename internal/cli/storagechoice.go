@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
@@ -19,8 +20,10 @@ func chooseStorage(up *upConfig, folder *datadir.Folder) error {
 		up.options.Storage = supervisor.DefaultStorage()
 	case recorded == "", asked.String() == recorded:
 	case !asked.IsZero():
-		return fmt.Errorf("the objects of %s are stored in %s, and would seem lost in %s: leave --storage and -f out, choose another --name, or start anew with --recreate",
-			folder.Path, recorded, asked)
+		// The store itself refuses what would strand keys.
+		if err := checkChange(folder.Path, recorded, asked); err != nil {
+			return err
+		}
 	default:
 		var err error
 		if up.options.Storage, err = recordedStorage(folder); err != nil {
@@ -29,6 +32,17 @@ func chooseStorage(up *upConfig, folder *datadir.Folder) error {
 	}
 	up.options.Settings["storage"] = up.options.Storage.String()
 	return nil
+}
+
+// checkChange refuses a change of the storage to or from an etcd that the API
+// server talks to directly, unless that etcd stays a backend.
+func checkChange(path, recorded string, asked config.Storage) error {
+	stays := slices.ContainsFunc(asked.Backends, func(b config.Backend) bool { return config.FromSpec(b.Endpoint).String() == embeddedEtcd })
+	if recorded == "" || !isEtcdAlone(asked) && (recorded != embeddedEtcd || stays) {
+		return nil
+	}
+	return fmt.Errorf("the objects of %s are stored in %s, and would seem lost in %s: leave --storage and -f out, choose another --name, or start anew with --recreate",
+		path, recorded, asked)
 }
 
 // recordedStorage is the storage that the folder was made with, with its

@@ -135,6 +135,9 @@ func restoreInto(ctx context.Context, folder *datadir.Folder, chosen config.Stor
 	}
 	open := func() (io.ReadCloser, error) { return os.Open(name) }
 	changing := func() error {
+		if err := storage.ForgetPlaces(folder.Path); err != nil {
+			return err
+		}
 		return folder.Update(func(s *datadir.State) {
 			s.Storage, s.Topology, s.Restoring = chosen.String(), kept, name
 		})

@@ -199,12 +199,15 @@ func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder) err
 	if err != nil {
 		return err
 	}
+	config.options.StorageKept = kept
 	if err := folder.Prepare(); err != nil {
 		return err
 	}
 	return folder.Update(func(s *datadir.State) {
 		s.Ephemeral = config.ephemeral
-		s.Storage, s.Topology = config.options.Storage.String(), kept
+		if s.Storage == "" {
+			s.Storage, s.Topology = config.options.Storage.String(), kept
+		}
 	})
 }
 

@@ -35,7 +35,7 @@ func (a *Appliance) components(listener net.Listener) ([]lifecycle.Component, er
 	limit := a.options.Wait
 	all := []lifecycle.Component{
 		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: limit, StopTimeout: 2 * second},
-		{Name: Storage, Run: backend.Run, StartTimeout: limit, StopTimeout: 5 * second},
+		{Name: Storage, Run: a.recordingStorage(backend), StartTimeout: limit, StopTimeout: 5 * second},
 		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 30 * second},
 		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: limit, StopTimeout: 5 * second},
 		{Name: Cleanup, Needs: []string{APIServer}, Run: once(a.cleanup(admin)), StartTimeout: limit, StopTimeout: 2 * second},

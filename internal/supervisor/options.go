@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,6 +64,9 @@ type Options struct {
 	// Storage is where objects are stored, with its passwords read; the zero
 	// one is [DefaultStorage].
 	Storage config.Storage
+	// StorageKept is what state.json keeps of it (see datadir.State.Topology)
+	// once the store has opened with it.
+	StorageKept json.RawMessage
 	// Port is the API server's port on 127.0.0.1; 0 is the one from before,
 	// or a free one.
 	Port int

@@ -151,3 +151,21 @@ func newStore(options Options, folder *datadir.Folder, logs *logging.Logs) (stor
 func isEtcdAlone(chosen config.Storage) bool {
 	return len(chosen.Backends) == 1 && isEmbedded(chosen.Backends[0])
 }
+
+// recordingStorage runs the store; once it has opened, the folder remembers that
+// its objects are there.
+func (a *Appliance) recordingStorage(s store) func(context.Context, func()) error {
+	return func(ctx context.Context, ready func()) error {
+		return s.Run(ctx, func() {
+			text := a.options.Storage.String()
+			if a.folder.State().Storage != text {
+				err := a.folder.Update(func(s *datadir.State) { s.Storage, s.Topology = text, a.options.StorageKept })
+				if err != nil {
+					a.group.Fail(Storage, err)
+					return
+				}
+			}
+			ready()
+		})
+	}
+}

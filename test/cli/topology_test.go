@@ -46,7 +46,9 @@ func TestTwoBackends(t *testing.T) {
 		t.Errorf("after a restart: %s", out)
 	}
 	s.must(0, "down")
-	s.fails(1, []string{"up", "-d", "-q", "--storage", "sqlite"}, "tasks=sqlite://tasks.db", "would seem lost")
+	s.fails(1, []string{"up", "-d", "-q", "--storage", "sqlite"}, "stored keys would be stranded", "taskctl storage move")
+	s.must(0, "up", "-d", "-q") // as before
+	s.must(0, "down")
 
 	for file, keys := range map[string]map[string]bool{
 		"tasks.db": {"/registry/example.example.com/tasks/": true, "/registry/events/": true, "/registry/configmaps/load-1/elsewhere": true, "/registry/configmaps/default/": false, "/registry/namespaces/": false},
@@ -57,6 +59,30 @@ func TestTwoBackends(t *testing.T) {
 				t.Errorf("%s has keys below %s: %v", file, prefix, got)
 			}
 		}
+	}
+}
+
+// TestAFolderOfEtcdAloneMoves moves what an appliance with etcd alone holds
+// to where a new one keeps it.
+func TestAFolderOfEtcdAloneMoves(t *testing.T) {
+	s := newShell(t)
+	s.must(0, "up", "-d", "-q", "--storage", "etcd")
+	s.must(0, "demo", "--tasks", "2")
+	s.kubectl("create", "configmap", "here")
+	before := s.kubectl("get", "tasks,configmaps", "-n", "default", "-o", "jsonpath={range .items[*]}{.metadata.name} {.metadata.resourceVersion} {end}")
+	s.fails(1, []string{"storage", "move"}, "taskctl down")
+	s.must(0, "down")
+	s.must(0, "storage", "move")
+	s.must(0, "up", "-d", "-q")
+	if out := s.must(0, "status").Stdout; !strings.Contains(out, "etcd+sqlite") {
+		t.Errorf("status: %s", out)
+	}
+	if after := s.kubectl("get", "tasks,configmaps", "-n", "default", "-o", "jsonpath={range .items[*]}{.metadata.name} {.metadata.resourceVersion} {end}"); after != before {
+		t.Errorf("before: %s\nafter: %s", before, after)
+	}
+	s.must(0, "down")
+	if !holds(t, filepath.Join(s.state("taskctl"), "tasks.db"), "/registry/example.example.com/tasks/") {
+		t.Error("tasks.db has no Tasks")
 	}
 }
 
