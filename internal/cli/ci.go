@@ -63,6 +63,9 @@ func (p *program) ci(c *cli.Context) error {
 		return err
 	}
 	config.ephemeral = true
+	if config.cluster == auto {
+		config.cluster = supervisor.EmbeddedDriver
+	}
 	config.options.Settings = config.settings()
 	if config.keepLogs = c.String("keep-logs"); config.keepLogs != "" {
 		if config.keepLogs, err = filepath.Abs(config.keepLogs); err != nil {
@@ -168,7 +171,11 @@ func sweep(root string) {
 			continue
 		}
 		if folder, err := datadir.Open(path, name); err == nil {
-			_ = folder.Delete()
+			if supervisor.RemoveNode(context.Background(), info.State) == nil {
+				_ = folder.Delete()
+				continue
+			}
+			_ = folder.Close()
 		}
 	}
 }

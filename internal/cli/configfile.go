@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskctl-dev/taskctl/cluster/embedded"
+	"github.com/taskctl-dev/taskctl/cluster/kind"
 	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/supervisor"
 )
@@ -23,13 +24,20 @@ func readConfigFile(c *cli.Context, into *upConfig) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	if err := checkSupported(file, c.IsSet("cluster"), c.IsSet("storage")); err != nil {
+	if err := checkSupported(file, c.IsSet("storage")); err != nil {
 		return usageError("%w", err)
 	}
 	if err := embedded.CheckArgs(file.Cluster.APIServerArgs); err != nil {
 		return usageError("%s:%d: cluster.apiServerArgs: %w", name, file.Cluster.Line, err)
 	}
 	into.options.APIServerArgs = file.Cluster.APIServerArgs
+	into.options.Kind.Section = file.Cluster.Kind
+	if err := kind.CheckSection(file.Cluster.Kind); err != nil {
+		return usageError("%s:%d: %w", name, file.Cluster.Kind.Line, err)
+	}
+	if file.Cluster.Driver != "" && !c.IsSet("cluster") {
+		into.cluster = file.Cluster.Driver
+	}
 	if err := refuseTwoTopologies(c, file); err != nil {
 		return err
 	}
@@ -42,13 +50,7 @@ func readConfigFile(c *cli.Context, into *upConfig) error {
 
 // checkSupported refuses what a file asks for and this build does not have. A
 // flag that says otherwise wins.
-func checkSupported(file config.Config, clusterFlag, storageFlag bool) error {
-	if file.Cluster.Driver == "kind" && !clusterFlag {
-		return fmt.Errorf("%s:%d: cluster.driver: this build of taskctl has the embedded driver only: use auto or embedded", file.File, file.Cluster.Line)
-	}
-	if file.Cluster.HasKind {
-		return fmt.Errorf("%s:%d: cluster.kind: this build of taskctl has the embedded driver only: leave the section out", file.File, file.Cluster.KindLine)
-	}
+func checkSupported(file config.Config, storageFlag bool) error {
 	if file.Storage.Line == 0 || storageFlag {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 // stopLimit is how long an appliance may take to stop in order. It stops
 // within 3 s unless something hangs; then its own limits add up to less than
 // this.
-const stopLimit = time.Minute
+const stopLimit = 90 * time.Second
 
 func (p *program) downCommand() *cli.Command {
 	return &cli.Command{
@@ -125,7 +125,7 @@ func clearFolder(ctx context.Context, values common, purge bool) (purged bool, e
 	if err != nil {
 		return false, err
 	}
-	if !info.Exists || !purge && !info.State.Ephemeral && info.State.Kubeconfig == nil {
+	if !info.Exists || !purge && !info.State.Ephemeral && info.State.Kubeconfig == nil && info.State.Node == nil {
 		return false, nil
 	}
 	folder, err := datadir.Open(values.dataDir, values.name)
@@ -141,7 +141,11 @@ func clearFolder(ctx context.Context, values common, purge bool) (purged bool, e
 		}
 	}
 	if purge || info.State.Ephemeral {
+		if err := supervisor.RemoveNode(ctx, folder.State()); err != nil {
+			return false, errors.Join(err, folder.Close())
+		}
 		return purge, folder.Delete()
 	}
-	return false, folder.Close()
+	// One that was killed has left its node running.
+	return false, errors.Join(supervisor.StopNode(ctx, folder.State()), folder.Close())
 }

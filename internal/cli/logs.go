@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 	"github.com/taskctl-dev/taskctl/internal/logging"
+	"github.com/taskctl-dev/taskctl/internal/supervisor"
 )
 
 func (p *program) logsCommand() *cli.Command {
@@ -58,7 +60,7 @@ func (p *program) logs(c *cli.Context) error {
 		return err
 	}
 	if directory := c.String("export"); directory != "" {
-		return p.exportLogs(values, info, directory)
+		return p.exportLogs(c.Context, values, info, directory)
 	}
 	if !info.Held {
 		return p.oldLogs(c.Context, values, info, options)
@@ -92,13 +94,25 @@ func (p *program) oldLogs(ctx context.Context, values common, info datadir.Info,
 	return notRunning(values)
 }
 
-func (p *program) exportLogs(values common, info datadir.Info, directory string) error {
+func (p *program) exportLogs(ctx context.Context, values common, info datadir.Info, directory string) error {
 	if !info.Exists {
 		return notRunning(values)
 	}
 	files, err := copyLogs(values.dataDir, directory)
 	if err != nil {
 		return err
+	}
+	node, err := supervisor.NodeOf(ctx, info.State)
+	if err != nil {
+		return err
+	}
+	if node != nil {
+		if err := node.ExportLogs(ctx, filepath.Join(directory, "kind")); err != nil {
+			return err
+		}
+		if exported, err := filesBelow(directory, "kind"); err == nil {
+			files = append(files, exported...)
+		}
 	}
 	out := p.printer(values)
 	if values.json {
@@ -125,6 +139,20 @@ func copyLogs(dataDir, directory string) ([]string, error) {
 		copied = append(copied, entry.Name())
 	}
 	return copied, nil
+}
+
+// filesBelow are the files in a folder of directory, relative to directory.
+func filesBelow(directory, folder string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(filepath.Join(directory, folder), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(directory, path)
+		files = append(files, relative)
+		return err
+	})
+	return files, err
 }
 
 func copyFile(from, to string) error {

@@ -57,6 +57,7 @@ func (p *program) deleteAtOnce() {
 	if merged := folder.State().Kubeconfig; merged != nil {
 		_ = supervisor.Unmerge(context.Background(), folder.Path, merged)
 	}
+	_ = supervisor.RemoveNode(context.Background(), folder.State())
 	_ = folder.Delete()
 }
 
@@ -118,6 +119,7 @@ func (p *program) app() *cli.App {
 			p.kubectlCommand(),
 			p.ciCommand(),
 			p.storageCommand(),
+			p.kindCommand(),
 			p.operatorCommand(),
 			p.aggregatorCommand(),
 			p.doctorCommand(),

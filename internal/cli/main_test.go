@@ -35,7 +35,6 @@ func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 		"up --port 70000":              "the port 70000 does not exist",
 		"up --wait 0s":                 "--wait must be longer than 0",
 		"up --cluster docker":          `the driver "docker" is not known`,
-		"up --cluster kind":            "the embedded driver only",
 		"up --storage oracle://u:p@h":  `the storage "oracle" is not known`,
 		"up --without storage":         `the component "storage" can't be left out`,
 		"up -f /nothing.yaml":          "/nothing.yaml: no such file",
@@ -120,7 +119,8 @@ func TestHelp(t *testing.T) {
 
 func TestConfigFileThatAsksForTooMuch(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
-		"kind":  {"cluster: {driver: kind}", "t.yaml:3: cluster.driver"},
+		"mount": {"cluster: {kind: {extraMounts: [{hostPath: /a, containerPath: /taskctl/run}]}}", "t.yaml:3: cluster.kind.extraMounts[0]"},
+		"etcd":  {"cluster:\n  kind:\n    kubeadmConfigPatches:\n    - \"kind: ClusterConfiguration\\netcd: {local: {}}\"", "t.yaml:6: cluster.kind.kubeadmConfigPatches[0]: the patch sets etcd"},
 		"two":   {"storage:\n  default: a\n  backends:\n  - {name: a, endpoint: \"etcd://\"}\n  - {name: b, endpoint: \"etcd://\"}", "t.yaml:7: storage.backends[1]"},
 		"owned": {"cluster: {apiServerArgs: {etcd-servers: x}}", "t.yaml:3: cluster.apiServerArgs"},
 		"typo":  {"clutser: {}", "t.yaml:3: clutser: there is no such field"},

@@ -53,6 +53,9 @@ func (r *reporter) event(event supervisor.Event) {
 	switch event.Kind {
 	case supervisor.ComponentEvent:
 		r.component(event)
+	case supervisor.ProgressEvent:
+		r.out.progress("%s", event.Message)
+		r.out.line("%s", event.Message)
 	case supervisor.NoticeEvent:
 		r.out.message("note: %s", event.Message)
 	case supervisor.ReadyEvent:
@@ -99,9 +102,10 @@ func (r *reporter) banner(event supervisor.Event) {
 Try:
   %s get namespaces
   taskctl demo%s
-  taskctl status%s
-
-There are no nodes: Pods stay Pending.`, event.Server, event.Context, event.DataDir, r.kubectl(event.Context), name, name)
+  taskctl status%s`, event.Server, event.Context, event.DataDir, r.kubectl(event.Context), name, name)
+	if event.Driver == supervisor.EmbeddedDriver {
+		r.out.message("\nThere are no nodes: Pods stay Pending.")
+	}
 	switch {
 	case event.AlreadyRunning:
 	case r.foreground:

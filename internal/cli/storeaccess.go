@@ -125,7 +125,7 @@ func namedStorage(c *cli.Context, out *printer, fallback string) (config.Storage
 		if err != nil {
 			return chosen, usageError("%w", err)
 		}
-		if err := checkSupported(file, true, c.IsSet("storage")); err != nil {
+		if err := checkSupported(file, c.IsSet("storage")); err != nil {
 			return chosen, usageError("%w", err)
 		}
 		if err := refuseTwoTopologies(c, file); err != nil {

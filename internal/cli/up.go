@@ -53,7 +53,9 @@ func (p *program) up(c *cli.Context) error {
 // runAppliance starts the appliance and runs it until it ends. It returns nil
 // at once, after a ready event, if it is running with the same settings.
 func (p *program) runAppliance(ctx context.Context, config upConfig, onEvent func(supervisor.Event)) error {
-	folder, running, err := openFolder(ctx, &config)
+	folder, running, err := openFolder(ctx, &config, func(message string) {
+		onEvent(supervisor.Event{Kind: supervisor.NoticeEvent, Time: time.Now().UTC(), Message: message})
+	})
 	if err != nil {
 		return err
 	}
@@ -85,12 +87,15 @@ func (p *program) runAppliance(ctx context.Context, config upConfig, onEvent fun
 	if p.ephemeral.Swap(nil) == nil {
 		return err // it is being deleted already
 	}
+	if nodeErr := supervisor.RemoveNode(context.WithoutCancel(ctx), folder.State()); nodeErr != nil {
+		return errors.Join(err, nodeErr, folder.Close()) // kept, to be cleared by the next start
+	}
 	return errors.Join(err, folder.Delete())
 }
 
 // openFolder takes the data folder for a new run. If an appliance with the
 // same settings is ready in it, that one's status is returned instead.
-func openFolder(ctx context.Context, config *upConfig) (*datadir.Folder, *control.Status, error) {
+func openFolder(ctx context.Context, config *upConfig, notice func(string)) (*datadir.Folder, *control.Status, error) {
 	if config.options.Kubeconfig != "" {
 		owner, err := ownerPath(config.dataDir)
 		if err != nil {
@@ -119,7 +124,7 @@ func openFolder(ctx context.Context, config *upConfig) (*datadir.Folder, *contro
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := takeOver(ctx, config, folder); err != nil {
+	if err := takeOver(ctx, config, folder, notice); err != nil {
 		return nil, nil, errors.Join(err, folder.Abandon())
 	}
 	return folder, nil, nil
@@ -170,24 +175,31 @@ func differences(running, asked map[string]string) string {
 }
 
 // takeOver makes the folder of an earlier run ready for the next one.
-func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder) error {
+func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder, notice func(string)) error {
 	state := folder.State()
 	switch {
 	case folder.Fresh():
-	case config.recreate, state.Ephemeral:
+	case recreatesNode(config, folder):
+		config.options.Kind.Recreate = true
+	case config.recreate, state.Ephemeral, halfMade(config, state):
 		// An ephemeral one that is still there was killed.
 		if state.Kubeconfig != nil {
 			if err := supervisor.Unmerge(ctx, folder.Path, state.Kubeconfig); err != nil {
 				return err
 			}
 		}
+		if err := supervisor.RemoveNode(ctx, state); err != nil {
+			return err
+		}
 		if err := folder.Empty(); err != nil {
 			return err
 		}
 	case config.ephemeral:
 		return fmt.Errorf("the data folder %s holds data that --ephemeral would delete: choose another --name, or delete it with taskctl down --purge%s", folder.Path, config.nameFlag())
-	case state.Driver != "" && state.Driver != supervisor.Driver:
-		return fmt.Errorf("the data folder %s was made with --cluster %s, and this build has the embedded driver only: choose another --name, or start anew with --recreate", folder.Path, state.Driver)
+	}
+	driver, err := keptDriver(config, folder)
+	if err != nil {
+		return err
 	}
 	if err := refuseHalfRestored(folder.Path); err != nil {
 		return err
@@ -203,6 +215,11 @@ func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder) err
 	if err := folder.Prepare(); err != nil {
 		return err
 	}
+	if driver != "" {
+		config.setDriver(driver)
+	} else if err := decideDriver(ctx, config, folder, notice); err != nil {
+		return err
+	}
 	return folder.Update(func(s *datadir.State) {
 		s.Ephemeral = config.ephemeral
 		if s.Storage == "" {
@@ -214,7 +231,7 @@ func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder) err
 // readyEvent is the ready event of an appliance that runs already.
 func readyEvent(status control.Status) supervisor.Event {
 	return supervisor.Event{
-		Kind: supervisor.ReadyEvent, Time: time.Now().UTC(), AlreadyRunning: true, Name: status.Name, Server: status.Server, Context: status.Context,
+		Kind: supervisor.ReadyEvent, Time: time.Now().UTC(), AlreadyRunning: true, Name: status.Name, Driver: status.Driver, Server: status.Server, Context: status.Context,
 		Kubeconfig: status.Kubeconfig, DataDir: status.DataDir, PID: status.PID, RunID: status.RunID,
 	}
 }

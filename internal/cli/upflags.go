@@ -23,7 +23,8 @@ const defaultWait = 2 * time.Minute
 func applianceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "configuration `FILE`; flags win over it"},
-		&cli.StringFlag{Name: "cluster", Value: "auto", Usage: "`DRIVER` of the cluster: auto, embedded or kind"},
+		&cli.StringFlag{Name: "cluster", Value: auto, EnvVars: []string{"TASKCTL_CLUSTER"}, Usage: "`DRIVER` of the cluster: auto, embedded or kind (with a node; needs Docker)"},
+		&cli.StringFlag{Name: "kind-image", EnvVars: []string{"TASKCTL_KIND_IMAGE"}, Usage: "node `IMAGE` for --cluster kind", DefaultText: "one that is there, else kind's own"},
 		storageFlag("as before, or " + supervisor.DefaultText),
 		topologyFlag(),
 		&cli.IntFlag{Name: "port", Usage: "`PORT` of the API server", DefaultText: "a free one, kept across restarts"},
@@ -51,7 +52,7 @@ func upFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "ephemeral", Usage: "delete the data folder when the appliance stops"},
 		&cli.StringFlag{Name: "kubeconfig", Usage: "merge the context into `FILE`", DefaultText: "KUBECONFIG's first file, else ~/.kube/config"},
 		&cli.BoolFlag{Name: "switch-context", Value: true, Usage: "make it the current context"},
-		&cli.BoolFlag{Name: "recreate", Usage: "stop a running appliance and delete its data first"},
+		&cli.BoolFlag{Name: "recreate", Usage: "start anew: with --cluster embedded without the data, with --cluster kind with a new node and the same data"},
 	)
 }
 
@@ -63,6 +64,7 @@ type upConfig struct {
 	notices   []string           // what people should know of the flags
 	ephemeral bool
 	recreate  bool
+	cluster   string // the driver that is asked for: auto, embedded or kind
 	keepLogs  string // where log files are copied to at the end; "" nowhere
 
 	kubeconfigGiven bool // by the flag
@@ -78,15 +80,12 @@ func applianceConfig(c *cli.Context, values common) (upConfig, error) {
 		Verbosity:           values.verbosity,
 		CertificateLifetime: c.Duration("certificate-lifetime"),
 	}}
-	if err := readConfigFile(c, &up); err != nil {
+	up.cluster, up.options.Kind.Image = c.String("cluster"), c.String("kind-image")
+	if err := checkDriver(up.cluster); err != nil {
 		return up, err
 	}
-	switch driver := c.String("cluster"); driver {
-	case "auto", supervisor.Driver:
-	case "kind":
-		return up, usageError("this build of taskctl has the embedded driver only: leave --cluster out, or use --cluster embedded")
-	default:
-		return up, usageError("the driver %q is not known: use --cluster auto, embedded or kind", driver)
+	if err := readConfigFile(c, &up); err != nil {
+		return up, err
 	}
 	if err := supervisor.CheckStorage(up.options.Storage); err != nil {
 		return up, usageError("%w", err)
@@ -146,7 +145,6 @@ func (p *program) upConfig(c *cli.Context) (upConfig, error) {
 // flag leaves open is not among them.
 func (c upConfig) settings() map[string]string {
 	settings := map[string]string{
-		"cluster":    supervisor.Driver,
 		"ephemeral":  strconv.FormatBool(c.ephemeral),
 		"kubeconfig": c.options.Kubeconfig,
 		"without":    strings.Join(c.options.Without, ","),
@@ -155,6 +153,12 @@ func (c upConfig) settings() map[string]string {
 	}
 	if !c.options.Storage.IsZero() {
 		settings["storage"] = c.options.Storage.String()
+	}
+	if c.cluster != auto {
+		settings["cluster"] = c.cluster
+	}
+	if c.options.Kind.Image != "" {
+		settings["kind-image"] = c.options.Kind.Image
 	}
 	if c.options.Port != 0 {
 		settings["port"] = strconv.Itoa(c.options.Port)

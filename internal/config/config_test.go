@@ -36,7 +36,7 @@ func TestWholeFile(t *testing.T) {
 	}
 	want := Config{
 		File: "taskctl.yaml",
-		Cluster: Cluster{Driver: "auto", Line: 4, KindLine: 9, APIServerArgs: map[string][]string{
+		Cluster: Cluster{Driver: "auto", Line: 4, Kind: KindSection{Line: 9}, APIServerArgs: map[string][]string{
 			"oidc-issuer-url": {"https://issuer.example.com"}, "feature-gates": {"A=true", "B=false"}, "v": {"2"},
 		}},
 		Storage: Storage{

@@ -68,16 +68,7 @@ func (c *Cluster) read(r reader) error {
 	return r.fields(map[string]func(reader) error{
 		"driver":        func(r reader) error { return r.oneOf(&c.Driver, "auto", "embedded", "kind") },
 		"apiServerArgs": c.readArgs,
-		"kind": func(r reader) error {
-			if r.isNull() {
-				return nil
-			}
-			if r.node.Kind != yaml.MappingNode {
-				return r.errorf("it must be a mapping")
-			}
-			c.HasKind, c.KindLine = len(r.node.Content) > 0, r.node.Line
-			return nil
-		},
+		"kind":          c.Kind.read,
 	})
 }
 

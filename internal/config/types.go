@@ -26,12 +26,49 @@ type Cluster struct {
 	Driver string
 	// APIServerArgs are flags of kube-apiserver, without dashes.
 	APIServerArgs map[string][]string
-	// HasKind says that the kind section is not empty.
-	HasKind bool
+	// Kind is what the node of the kind driver has beside the usual.
+	Kind KindSection
 	// Line is where the section begins, 0 if there is none.
 	Line int
-	// KindLine is where the kind section begins.
-	KindLine int
+}
+
+// KindSection is the section cluster.kind. Its fields are those of the same names of
+// kind's own configuration (https://kind.sigs.k8s.io/docs/user/configuration/).
+type KindSection struct {
+	ExtraMounts       []Mount       `json:"extraMounts,omitempty"`
+	ExtraPortMappings []PortMapping `json:"extraPortMappings,omitempty"`
+	// Labels are put on the Node.
+	Labels map[string]string `json:"labels,omitempty"`
+	// KubeadmConfigPatches are YAML documents that say their kind.
+	KubeadmConfigPatches []string `json:"kubeadmConfigPatches,omitempty"`
+	// ContainerdConfigPatches are pieces of TOML.
+	ContainerdConfigPatches []string `json:"containerdConfigPatches,omitempty"`
+	// Line is where the section begins, 0 if there is none.
+	Line int `json:"-"`
+}
+
+// IsEmpty says that the section asks for nothing.
+func (k KindSection) IsEmpty() bool {
+	return len(k.ExtraMounts)+len(k.ExtraPortMappings)+len(k.Labels)+len(k.KubeadmConfigPatches)+len(k.ContainerdConfigPatches) == 0
+}
+
+// Mount is a folder or file of this machine that the node sees.
+type Mount struct {
+	// HostPath is absolute.
+	HostPath      string `json:"hostPath"`
+	ContainerPath string `json:"containerPath"`
+	ReadOnly      bool   `json:"readOnly,omitempty"`
+}
+
+// PortMapping is a port of the node that answers on this machine.
+type PortMapping struct {
+	ContainerPort int `json:"containerPort"`
+	// HostPort 0 is a free one.
+	HostPort int `json:"hostPort,omitempty"`
+	// ListenAddress "" is all addresses.
+	ListenAddress string `json:"listenAddress,omitempty"`
+	// Protocol is TCP, UDP or SCTP; "" is TCP.
+	Protocol string `json:"protocol,omitempty"`
 }
 
 // Storage says which resource is stored where.

@@ -158,8 +158,8 @@ func (f *Folder) load(name string) error {
 		return err
 	}
 	if state.Path != f.Path {
-		// A copy: ports, sockets and kubeconfig entries are the original's.
-		state.Ports, state.SocketDir, state.Kubeconfig = nil, "", nil
+		// A copy: ports, sockets, node and kubeconfig entries are the original's.
+		state.Ports, state.SocketDir, state.Kubeconfig, state.Node = nil, "", nil, nil
 	}
 	state.Version, state.Program = Format, version.String()
 	state.Name, state.Path, state.PID = name, f.Path, os.Getpid()

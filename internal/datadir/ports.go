@@ -16,17 +16,17 @@ func (e *PortTakenError) Error() string {
 	return fmt.Sprintf("port %d is taken by another program: choose another with --port, or leave --port out for a free one", e.Port)
 }
 
-// Listen opens a component's TCP port on 127.0.0.1: wanted if it is not 0
+// Listen opens a component's TCP port on host, an address of this machine: wanted if it is not 0
 // (taken: *PortTakenError), else the one that the folder had before, else a
 // free one. The port is recorded in state.json. replaced is the recorded port
 // when it was taken meanwhile, else 0. The caller closes the listener.
-func (f *Folder) Listen(ctx context.Context, component string, wanted int) (listener net.Listener, replaced int, err error) {
+func (f *Folder) Listen(ctx context.Context, host, component string, wanted int) (listener net.Listener, replaced int, err error) {
 	kept := f.State().Ports[component]
 	port := kept
 	if wanted != 0 {
 		port = wanted
 	}
-	listener, err = listen(ctx, port)
+	listener, err = listen(ctx, host, port)
 	if err != nil && wanted != 0 {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, 0, &PortTakenError{wanted}
@@ -35,7 +35,7 @@ func (f *Folder) Listen(ctx context.Context, component string, wanted int) (list
 	}
 	if err != nil && port != 0 {
 		replaced = port
-		listener, err = listen(ctx, 0)
+		listener, err = listen(ctx, host, 0)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("opening a port for %s: %w", component, err)
@@ -50,7 +50,7 @@ func (f *Folder) Listen(ctx context.Context, component string, wanted int) (list
 	return listener, replaced, nil
 }
 
-func listen(ctx context.Context, port int) (net.Listener, error) {
+func listen(ctx context.Context, host string, port int) (net.Listener, error) {
 	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	return config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 }

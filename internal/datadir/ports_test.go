@@ -11,7 +11,7 @@ func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 func TestPortIsKept(t *testing.T) {
 	path := t.TempDir()
 	folder := open(t, path)
-	first, _, err := folder.Listen(t.Context(), "apiserver", 0)
+	first, _, err := folder.Listen(t.Context(), "127.0.0.1", "apiserver", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestPortIsKept(t *testing.T) {
 	first.Close()
 	folder.Close()
 
-	again, replaced, err := open(t, path).Listen(t.Context(), "apiserver", 0)
+	again, replaced, err := open(t, path).Listen(t.Context(), "127.0.0.1", "apiserver", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ func TestPortIsKept(t *testing.T) {
 
 func TestPortThatIsTakenMeanwhileIsReplaced(t *testing.T) {
 	folder := open(t, t.TempDir())
-	taken, _, err := folder.Listen(t.Context(), "apiserver", 0)
+	taken, _, err := folder.Listen(t.Context(), "127.0.0.1", "apiserver", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	other, replaced, err := folder.Listen(t.Context(), "apiserver", 0)
+	other, replaced, err := folder.Listen(t.Context(), "127.0.0.1", "apiserver", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +48,12 @@ func TestPortThatIsTakenMeanwhileIsReplaced(t *testing.T) {
 
 func TestPortThatWasAskedForIsNotReplaced(t *testing.T) {
 	folder := open(t, t.TempDir())
-	taken, _, err := folder.Listen(t.Context(), "other", 0)
+	taken, _, err := folder.Listen(t.Context(), "127.0.0.1", "other", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, _, err = folder.Listen(t.Context(), "apiserver", port(taken))
+	_, _, err = folder.Listen(t.Context(), "127.0.0.1", "apiserver", port(taken))
 	var inUse *PortTakenError
 	if !errors.As(err, &inUse) || inUse.Port != port(taken) {
 		t.Errorf("error %v", err)

@@ -94,7 +94,8 @@ func (f *Folder) removeSockets() {
 	for _, name := range []string{etcdSocket, memberSocket, controlSocket} {
 		os.Remove(filepath.Join(dir, name))
 	}
-	if filepath.Dir(dir) != f.Path {
+	// A node has the folder mounted, and keeps the one that it was made with.
+	if filepath.Dir(dir) != f.Path && f.State().Node == nil {
 		os.Remove(dir)
 	}
 }

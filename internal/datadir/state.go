@@ -31,6 +31,8 @@ type State struct {
 	Path string `json:"path"`
 	// Driver is where the API server comes from: embedded or kind.
 	Driver string `json:"driver"`
+	// Node is the node of the kind driver, nil with another one.
+	Node *Node `json:"node,omitempty"`
 	// Storage is where the folder's objects are stored, in one line without
 	// passwords; for one database it is its --storage SPEC.
 	Storage string `json:"storage,omitempty"`
@@ -45,7 +47,7 @@ type State struct {
 	// Settings are those that the running, or last, appliance was started
 	// with, by flag name; passwords are not among them.
 	Settings map[string]string `json:"settings,omitempty"`
-	// Ports are the TCP ports on 127.0.0.1, by component.
+	// Ports are the TCP ports, by component.
 	Ports map[string]int `json:"ports,omitempty"`
 	// SocketDir holds the sockets; it is run/ or a short folder elsewhere.
 	SocketDir string `json:"socketDir,omitempty"`
@@ -72,11 +74,32 @@ func (s State) clone() State {
 		merged := *s.Kubeconfig
 		s.Kubeconfig = &merged
 	}
+	if s.Node != nil {
+		node := *s.Node
+		s.Node = &node
+	}
 	if s.Failure != nil {
 		failure := *s.Failure
 		s.Failure = &failure
 	}
 	return s
+}
+
+// Node is a container that belongs to the folder.
+type Node struct {
+	// Engine is the container engine's program.
+	Engine string `json:"engine"`
+	// Cluster is kind's name of the cluster.
+	Cluster string `json:"cluster"`
+	// Image is what the node was made from.
+	Image string `json:"image"`
+	// Settings are what else it was made with, to compare later ones with.
+	Settings string `json:"settings,omitempty"`
+	// Complete says that its making was not cut short.
+	Complete bool `json:"complete,omitempty"`
+	// Used says that some node of this folder was complete: there are objects
+	// that somebody could miss.
+	Used bool `json:"used,omitempty"`
 }
 
 // Failure is why a run ended.

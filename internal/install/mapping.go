@@ -26,6 +26,8 @@ func targetOf(kind schema.GroupVersionKind) (target, error) {
 		return at("serviceaccounts", true)
 	case schema.GroupKind{Kind: "Service"}:
 		return at("services", true)
+	case schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:
+		return at("endpointslices", true)
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		return at("configmaps", true)
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:

@@ -3,6 +3,7 @@ package install
 import (
 	"encoding/base64"
 	"fmt"
+	"net"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,8 +19,9 @@ type Registration struct {
 	WebhookURL string
 	// WebhookCABundle are the authorities, in PEM, of its certificate.
 	WebhookCABundle []byte
-	// AggregatorHost is the host of the aggregated API server, as the API
-	// server reaches it; the default is 127.0.0.1.
+	// AggregatorHost is the IP address of the aggregated API server, as the API
+	// server reaches it; the default is 127.0.0.1. An address of the loopback
+	// becomes a Service's external name, another one its endpoint.
 	AggregatorHost string
 	// AggregatorPort is its port. 0 means that it is not registered.
 	AggregatorPort int32
@@ -30,6 +32,17 @@ type Registration struct {
 
 func (r Registration) webhooks() bool   { return r.WebhookURL != "" }
 func (r Registration) aggregator() bool { return r.AggregatorPort != 0 }
+
+func (r Registration) host() string {
+	if r.AggregatorHost == "" {
+		return "127.0.0.1"
+	}
+	return r.AggregatorHost
+}
+
+// byEndpoint says that a Service reaches the host by an EndpointSlice, which
+// can't hold a loopback address.
+func (r Registration) byEndpoint() bool { return !net.ParseIP(r.host()).IsLoopback() }
 
 // fill completes the manifests of the registrations, and leaves out those that
 // this run does not have.
@@ -49,10 +62,17 @@ func (r Registration) fill(objects []*unstructured.Unstructured, now time.Time) 
 			}
 			err = r.fillAPIService(object, now)
 		case "Service":
-			if !r.aggregator() {
+			if !r.aggregator() || r.byEndpoint() != !isExternal(object) {
 				continue
 			}
-			err = r.fillService(object)
+			if !r.byEndpoint() {
+				err = r.fillService(object)
+			}
+		case "EndpointSlice":
+			if !r.aggregator() || !r.byEndpoint() {
+				continue
+			}
+			err = r.fillEndpoints(object)
 		default:
 			err = fmt.Errorf("a registration can't be a %s", kind)
 		}
@@ -94,8 +114,11 @@ func (r Registration) fillWebhooks(object *unstructured.Unstructured, now time.T
 
 func (r Registration) fillAPIService(object *unstructured.Unstructured, now time.Time) error {
 	r.annotate(object, now)
-	if err := unstructured.SetNestedField(object.Object, int64(r.AggregatorPort), "spec", "service", "port"); err != nil {
-		return err
+	// A Service with endpoints has a port of its own, which the manifest says.
+	if !r.byEndpoint() {
+		if err := unstructured.SetNestedField(object.Object, int64(r.AggregatorPort), "spec", "service", "port"); err != nil {
+			return err
+		}
 	}
 	bundle := base64.StdEncoding.EncodeToString(r.AggregatorCABundle)
 	return unstructured.SetNestedField(object.Object, bundle, "spec", "caBundle")
@@ -104,15 +127,29 @@ func (r Registration) fillAPIService(object *unstructured.Unstructured, now time
 // fillService points the Service at this process. The API server follows an
 // externalName as long as it is not told to route to endpoints by itself.
 func (r Registration) fillService(object *unstructured.Unstructured) error {
-	host := r.AggregatorHost
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	if err := unstructured.SetNestedField(object.Object, host, "spec", "externalName"); err != nil {
+	if err := unstructured.SetNestedField(object.Object, r.host(), "spec", "externalName"); err != nil {
 		return err
 	}
 	ports := []any{map[string]any{"name": "https", "port": int64(r.AggregatorPort), "protocol": "TCP"}}
 	return unstructured.SetNestedSlice(object.Object, ports, "spec", "ports")
+}
+
+// fillEndpoints makes this process the only endpoint of the Service.
+func (r Registration) fillEndpoints(object *unstructured.Unstructured) error {
+	endpoints := []any{map[string]any{
+		"addresses":  []any{r.host()},
+		"conditions": map[string]any{"ready": true},
+	}}
+	if err := unstructured.SetNestedSlice(object.Object, endpoints, "endpoints"); err != nil {
+		return err
+	}
+	ports := []any{map[string]any{"name": "https", "port": int64(r.AggregatorPort), "protocol": "TCP"}}
+	return unstructured.SetNestedSlice(object.Object, ports, "ports")
+}
+
+func isExternal(service *unstructured.Unstructured) bool {
+	kind, _, err := unstructured.NestedString(service.Object, "spec", "type")
+	return err == nil && kind == "ExternalName"
 }
 
 func (r Registration) annotate(object *unstructured.Unstructured, now time.Time) {

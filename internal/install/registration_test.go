@@ -110,6 +110,35 @@ func TestFill(t *testing.T) {
 	}
 }
 
+func TestAnAggregatorBesideANodeIsAnEndpoint(t *testing.T) {
+	registration := Registration{AggregatorHost: "172.18.0.1", AggregatorPort: 7443}
+	objects, err := registration.fill(loadRegistrations(t), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice := find(t, objects, "EndpointSlice").Object
+	endpoints, _, _ := unstructured.NestedSlice(slice, "endpoints")
+	ports, _, _ := unstructured.NestedSlice(slice, "ports")
+	if len(endpoints) != 1 || len(ports) != 1 {
+		t.Fatalf("endpoints %v, ports %v", endpoints, ports)
+	}
+	addresses, _, _ := unstructured.NestedStringSlice(endpoints[0].(map[string]any), "addresses")
+	if port := ports[0].(map[string]any)["port"]; !slices.Equal(addresses, []string{"172.18.0.1"}) || port != int64(7443) {
+		t.Errorf("addresses %v, port %v", addresses, port)
+	}
+	// The API server finds the endpoint's port by the name of the Service's.
+	service := find(t, objects, "Service")
+	if isExternal(service) {
+		t.Error("the Service has an external name")
+	}
+	servicePorts, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+	apiService, _, _ := unstructured.NestedFieldNoCopy(find(t, objects, "APIService").Object, "spec", "service", "port")
+	first := servicePorts[0].(map[string]any)
+	if first["port"] != apiService || first["name"] != ports[0].(map[string]any)["name"] {
+		t.Errorf("the APIService has port %v, the Service %v, the slice %v", apiService, servicePorts, ports)
+	}
+}
+
 func TestRegisteringAgainChangesTheAPIService(t *testing.T) {
 	registration := Registration{RunID: "run-1", AggregatorPort: 7443}
 	var annotations []string
@@ -130,9 +159,10 @@ func TestFillLeavesOutWhatDoesNotRun(t *testing.T) {
 		registration Registration
 		want         []string
 	}{
-		"nothing":         {},
-		"webhooks only":   {registration: Registration{WebhookURL: "https://127.0.0.1:1"}, want: []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}},
-		"aggregator only": {registration: Registration{AggregatorPort: 1}, want: []string{"APIService", "Service"}},
+		"nothing":                  {},
+		"webhooks only":            {registration: Registration{WebhookURL: "https://127.0.0.1:1"}, want: []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}},
+		"aggregator only":          {registration: Registration{AggregatorPort: 1}, want: []string{"APIService", "Service"}},
+		"aggregator beside a node": {registration: Registration{AggregatorHost: "172.18.0.1", AggregatorPort: 1}, want: []string{"APIService", "EndpointSlice", "Service"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := test.registration.fill(loadRegistrations(t), now)

@@ -18,6 +18,7 @@ const (
 	// kube-apiserver reads the public half out of an EC key in this form, and
 	// not in PKCS #8.
 	privateKeyBlock = "EC PRIVATE KEY"
+	publicKeyBlock  = "PUBLIC KEY"
 )
 
 // writeFile replaces path by an atomic rename, mode 0600, so that a reader

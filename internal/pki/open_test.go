@@ -16,9 +16,10 @@ func TestOpenMakesAProtectedFolderAndKeepsIt(t *testing.T) {
 		t.Errorf("the folder has mode %o, want 700", mode)
 	}
 	first := contents(t, dir)
-	// Two files each: 2 authorities, 5 clients, 3 servers; and sa.key.
-	if len(first) != 21 {
-		t.Errorf("there are %d files, want 21", len(first))
+	// Two files each: 2 authorities, 5 clients, 3 servers; and sa.key with
+	// sa.pub.
+	if len(first) != 22 {
+		t.Errorf("there are %d files, want 22", len(first))
 	}
 	for name := range first {
 		if mode := modeOf(t, filepath.Join(dir, name)); mode != 0o600 {

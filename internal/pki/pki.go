@@ -7,10 +7,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -54,6 +56,8 @@ const (
 	clusterAuthority    = "ca"
 	frontProxyAuthority = "front-proxy-ca"
 	serviceAccountKey   = "sa.key"
+
+	serviceAccountPublicKey = "sa.pub"
 )
 
 // Open reads the folder, and makes what is missing in it: the folder itself
@@ -95,8 +99,16 @@ func Open(dir string, options Options) (*PKI, error) {
 	return p, nil
 }
 
-func (p *PKI) load() (err error) {
-	if _, err := ensureKey(p.ServiceAccountKeyFile()); err != nil {
+func (p *PKI) load() error {
+	key, err := ensureKey(p.ServiceAccountKeyFile())
+	if err != nil {
+		return err
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return err
+	}
+	if err := writeFile(p.ServiceAccountFiles().Cert, pem.EncodeToMemory(&pem.Block{Type: publicKeyBlock, Bytes: public})); err != nil {
 		return err
 	}
 	for _, name := range []string{clusterAuthority, frontProxyAuthority} {
@@ -184,6 +196,33 @@ func (p *PKI) CAFile() string { return p.files(clusterAuthority).Cert }
 
 // FrontProxyCAFile is the front-proxy authority's certificate.
 func (p *PKI) FrontProxyCAFile() string { return p.files(frontProxyAuthority).Cert }
+
+// FrontProxyCAFiles are the front-proxy authority's certificate and key, for a
+// kubeadm that makes the API server's proxy certificate.
+func (p *PKI) FrontProxyCAFiles() Files { return p.files(frontProxyAuthority) }
+
+// ServiceAccountFiles are the public and the private key, as kubeadm names the
+// pair, that verify and sign service-account tokens.
+func (p *PKI) ServiceAccountFiles() Files {
+	return Files{Cert: filepath.Join(p.dir, serviceAccountPublicKey), Key: p.ServiceAccountKeyFile()}
+}
+
+// AddNames makes a server's certificate valid for more DNS names and IP
+// addresses than those that Open knew. The certificate is replaced if need be.
+func (p *PKI) AddNames(s Serving, names ...string) error {
+	p.mu.Lock()
+	l := p.leaves[string(s)]
+	for _, name := range names {
+		if !slices.Contains(l.names, name) {
+			l.names = append(slices.Clone(l.names), name)
+		}
+	}
+	p.mu.Unlock()
+	if _, err := p.refresh(p.options.now()); err != nil {
+		return fmt.Errorf("make certificates: %w", err)
+	}
+	return nil
+}
 
 // ServiceAccountKeyFile is the private key that signs service-account tokens.
 func (p *PKI) ServiceAccountKeyFile() string { return filepath.Join(p.dir, serviceAccountKey) }

@@ -13,15 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/taskctl-dev/taskctl/cluster/embedded"
+	"github.com/taskctl-dev/taskctl/cluster/kind"
 	"github.com/taskctl-dev/taskctl/internal/control"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 	"github.com/taskctl-dev/taskctl/internal/lifecycle"
 	"github.com/taskctl-dev/taskctl/internal/logging"
 	"github.com/taskctl-dev/taskctl/internal/pki"
 )
-
-// Driver is where the API server of this build comes from.
-const Driver = "embedded"
 
 // Appliance is one run of everything. Make it with New, run it once.
 type Appliance struct {
@@ -32,8 +30,10 @@ type Appliance struct {
 	runID   string
 	started time.Time
 
-	pki    *pki.PKI
-	server string // the API server's URL
+	pki     *pki.PKI
+	store   store
+	cluster *kind.Cluster // nil with the embedded driver
+	server  string        // the API server's URL
 
 	group   *lifecycle.Group
 	stop    context.CancelFunc
@@ -60,6 +60,9 @@ func New(options Options) (*Appliance, error) {
 	}
 	if options.Storage.IsZero() {
 		options.Storage = DefaultStorage()
+	}
+	if options.Driver == "" {
+		options.Driver = EmbeddedDriver
 	}
 	if options.OnEvent == nil {
 		options.OnEvent = func(Event) {}
@@ -104,19 +107,20 @@ func (a *Appliance) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	components, err := a.components(listener)
-	if err != nil {
-		return errors.Join(err, listener.Close())
+	closeListener := func() error { return nil }
+	if listener != nil {
+		closeListener = listener.Close
 	}
+	components := a.components(listener)
 	if a.decorate != nil {
 		components = a.decorate(components)
 	}
 	a.group, err = lifecycle.New(components, lifecycle.Options{OnChange: a.componentChanged})
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, closeListener())
 	}
 	if err := setKlogVerbosity(a.options.Verbosity); err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, closeListener())
 	}
 	// Never restored: goroutines of Kubernetes outlive its servers for a moment,
 	// and what they log must not reach stderr.
@@ -124,7 +128,7 @@ func (a *Appliance) run(ctx context.Context) error {
 
 	socket, err := net.Listen("unix", a.folder.ControlSocket())
 	if err != nil {
-		return errors.Join(fmt.Errorf("opening the control socket: %w", err), listener.Close())
+		return errors.Join(fmt.Errorf("opening the control socket: %w", err), closeListener())
 	}
 	// Control and the watch on the folder outlive the components: status and
 	// stop answer until the end.
@@ -167,7 +171,8 @@ func (a *Appliance) fatal(err error) {
 	}
 }
 
-// prepare makes what all components share and opens the API server's port.
+// prepare makes what all components share. With the embedded driver it opens
+// the API server's port; a node's is opened by its engine.
 func (a *Appliance) prepare(ctx context.Context) (net.Listener, error) {
 	authority, err := pki.Open(a.folder.PKI(), pki.Options{
 		Lifetime: a.options.CertificateLifetime,
@@ -178,13 +183,22 @@ func (a *Appliance) prepare(ctx context.Context) (net.Listener, error) {
 	}
 	a.pki = authority
 	authority.OnRenew(a.renewed)
-	listener, err := a.listen(ctx, APIServer, a.options.Port)
-	if err != nil {
+	if a.store, err = newStore(a.options, a.folder, a.logs); err != nil {
 		return nil, err
 	}
-	a.server = "https://" + listener.Addr().String()
+	var listener net.Listener
+	if a.options.Driver == KindDriver {
+		if err := a.prepareNode(ctx); err != nil {
+			return nil, err
+		}
+	} else {
+		if listener, err = a.listen(ctx, loopback, APIServer, a.options.Port); err != nil {
+			return nil, err
+		}
+		a.server = "https://" + listener.Addr().String()
+	}
 	err = a.folder.Update(func(s *datadir.State) {
-		s.Driver, s.Settings = Driver, a.options.Settings
+		s.Driver, s.Settings = a.options.Driver, a.options.Settings
 		s.RunID, s.StartedAt, s.PID = a.runID, a.started, os.Getpid()
 		s.StoppedAt, s.Failure = time.Time{}, nil
 	})
@@ -192,7 +206,10 @@ func (a *Appliance) prepare(ctx context.Context) (net.Listener, error) {
 		err = a.writeKubeconfig()
 	}
 	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+		if listener != nil {
+			err = errors.Join(err, listener.Close())
+		}
+		return nil, err
 	}
 	a.log.Info("starting", "runID", a.runID, "pid", os.Getpid(), "server", a.server, "settings", a.options.Settings)
 	return listener, nil
@@ -262,15 +279,18 @@ func (a *Appliance) requestStop() {
 	a.stop()
 }
 
-// listen opens a component's port and says so when it had to be another one
-// than before.
-func (a *Appliance) listen(ctx context.Context, component string, wanted int) (net.Listener, error) {
-	listener, replaced, err := a.folder.Listen(ctx, component, wanted)
+// listen opens a component's port on host and says so when it had to be another
+// one than before.
+func (a *Appliance) listen(ctx context.Context, host, component string, wanted int) (net.Listener, error) {
+	listener, replaced, err := a.folder.Listen(ctx, host, component, wanted)
 	if err != nil {
 		return nil, err
 	}
 	if replaced != 0 {
-		a.notice(fmt.Sprintf("port %d of %s was taken by another program meanwhile; it is %d now", replaced, component, listener.Addr().(*net.TCPAddr).Port))
+		a.notice(fmt.Sprintf("port %d of %s was taken by another program meanwhile; it is %d now", replaced, component, portOf(listener)))
 	}
 	return listener, nil
 }
+
+// portOf is the port of a TCP listener.
+func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }

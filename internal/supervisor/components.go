@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -22,32 +23,25 @@ import (
 // stop limits of what stands in one line of needs add up to the longest stop
 // that there can be; each is a few times what a stop really takes. The API
 // server's is the longest: the seconds of computing of its start can't be cut.
-func (a *Appliance) components(listener net.Listener) ([]lifecycle.Component, error) {
-	backend, err := newStore(a.options, a.folder, a.logs)
-	if err != nil {
-		return nil, err
-	}
-	apiserver := &embedded.APIServer{Listener: listener, Storage: backend.Endpoint(), PKI: a.pki, Args: a.options.APIServerArgs}
-	manager := &embedded.ControllerManager{Host: a.server, PKI: a.pki, Log: a.logs.Writer(ControllerManager)}
+func (a *Appliance) components(listener net.Listener) []lifecycle.Component {
 	admin := a.pki.RESTConfig(a.server, pki.Admin)
 
 	const second = time.Second
 	limit := a.options.Wait
 	all := []lifecycle.Component{
 		{Name: Certificates, Run: a.pki.Run, Restart: true, StartTimeout: limit, StopTimeout: 2 * second},
-		{Name: Storage, Run: a.recordingStorage(backend), StartTimeout: limit, StopTimeout: 5 * second},
-		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 30 * second},
-		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: limit, StopTimeout: 5 * second},
+		{Name: Storage, Run: a.recordingStorage(a.store), StartTimeout: limit, StopTimeout: 5 * second},
 		{Name: Cleanup, Needs: []string{APIServer}, Run: once(a.cleanup(admin)), StartTimeout: limit, StopTimeout: 2 * second},
 		{Name: Manifests, Needs: []string{Cleanup}, Run: once(a.applyManifests(admin)), StartTimeout: limit, StopTimeout: 2 * second},
 		{Name: Operator, Needs: []string{Manifests}, Run: a.runOperator, Restart: true, StartTimeout: limit, StopTimeout: 7 * second},
 		{Name: Webhooks, Needs: []string{Manifests}, Run: a.runWebhooks, Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
-		{Name: Aggregator, Needs: []string{Manifests}, Run: a.runAggregator(backend.Endpoint()), Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
+		{Name: Aggregator, Needs: []string{Manifests}, Run: a.runAggregator(a.store.Endpoint()), Restart: true, StartTimeout: limit, StopTimeout: 5 * second},
 		{
 			Name: Registration, Needs: []string{Operator, Webhooks, Aggregator, ControllerManager}, Run: a.register(admin),
 			Restart: true, StartTimeout: limit, StopTimeout: 5 * second,
 		},
 	}
+	all = slices.Insert(all, 2, a.clusterComponents(listener)...)
 	all = slices.DeleteFunc(all, func(c lifecycle.Component) bool { return a.isLeftOut(c.Name) })
 	for i := range all {
 		component := &all[i]
@@ -55,10 +49,32 @@ func (a *Appliance) components(listener net.Listener) ([]lifecycle.Component, er
 		component.LogFile = a.logs.Path(component.Name)
 		component.Log = a.logs.Writer(component.Name)
 	}
-	return all, nil
+	return all
 }
 
-func (a *Appliance) isLeftOut(name string) bool { return slices.Contains(a.options.Without, name) }
+// clusterComponents are those that the drivers differ in.
+func (a *Appliance) clusterComponents(listener net.Listener) []lifecycle.Component {
+	const second = time.Second
+	limit := a.options.Wait
+	if a.cluster != nil {
+		return []lifecycle.Component{
+			{Name: APIServer, Needs: []string{Storage}, Run: a.runNodeAPIServer, StartTimeout: limit, StopTimeout: 45 * second},
+			{Name: Node, Needs: []string{APIServer}, Run: a.cluster.RunNode, StartTimeout: limit, StopTimeout: 5 * second},
+		}
+	}
+	apiserver := &embedded.APIServer{Listener: listener, Storage: a.store.Endpoint(), PKI: a.pki, Args: a.options.APIServerArgs}
+	manager := &embedded.ControllerManager{Host: a.server, PKI: a.pki, Log: a.logs.Writer(ControllerManager)}
+	return []lifecycle.Component{
+		{Name: APIServer, Needs: []string{Storage}, Run: apiserver.Run, StartTimeout: limit, StopTimeout: 30 * second},
+		{Name: ControllerManager, Needs: []string{APIServer}, Run: manager.Run, StartTimeout: limit, StopTimeout: 5 * second},
+	}
+}
+
+// isLeftOut is true for what the user, or the driver, does without: a node has
+// a controller manager of its own.
+func (a *Appliance) isLeftOut(name string) bool {
+	return slices.Contains(a.options.Without, name) || name == ControllerManager && a.cluster != nil
+}
 
 func (a *Appliance) cleanup(admin *rest.Config) func(context.Context) error {
 	return func(ctx context.Context) error { return install.RemoveStale(ctx, admin) }
@@ -76,6 +92,13 @@ func (a *Appliance) runOperator(ctx context.Context, ready func()) error {
 }
 
 func (a *Appliance) runWebhooks(ctx context.Context, ready func()) error {
+	reach, err := a.reached(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.pki.AddNames(pki.WebhooksServing, reach.Dial.String()); err != nil {
+		return err
+	}
 	listener, err := a.listenAs(ctx, Webhooks)
 	if err != nil {
 		return err
@@ -108,10 +131,14 @@ func (a *Appliance) runAggregator(endpoint storage.Endpoint) func(context.Contex
 
 // listenAs opens a component's port and remembers it for the registration.
 func (a *Appliance) listenAs(ctx context.Context, component string) (net.Listener, error) {
-	listener, err := a.listen(ctx, component, 0)
+	reach, err := a.reached(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.ports.set(component, listener.Addr().(*net.TCPAddr).Port)
+	listener, err := a.listen(ctx, reach.Listen, component, 0)
+	if err != nil {
+		return nil, err
+	}
+	a.ports.set(component, netip.AddrPortFrom(reach.Dial, uint16(portOf(listener))))
 	return listener, nil
 }

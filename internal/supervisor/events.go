@@ -60,6 +60,12 @@ func (a *Appliance) notice(message string) {
 	a.emit(Event{Kind: NoticeEvent, Message: message})
 }
 
+// progress tells what is going on within a step that takes long.
+func (a *Appliance) progress(message string) {
+	a.log.Info(message)
+	a.emit(Event{Kind: ProgressEvent, Message: message})
+}
+
 // componentChanged is called by the group for every change of state.
 func (a *Appliance) componentChanged(status lifecycle.Status) {
 	a.log.Info("component", "name", status.Name, "state", string(status.State), "restarts", status.Restarts, "lastError", status.LastError)
@@ -84,6 +90,7 @@ func (a *Appliance) becomeReady() {
 	a.setState(control.Ready, Event{
 		Kind:           ReadyEvent,
 		Name:           a.options.Name,
+		Driver:         a.options.Driver,
 		Server:         a.server,
 		Context:        kubeconfig.ContextName(a.options.Name),
 		Kubeconfig:     a.folder.Kubeconfig(),
@@ -139,7 +146,7 @@ func (a *Appliance) Status() control.Status {
 		Context:    kubeconfig.ContextName(a.options.Name),
 		DataDir:    a.folder.Path,
 		Kubeconfig: a.folder.Kubeconfig(),
-		Driver:     Driver,
+		Driver:     a.options.Driver,
 		Storage:    a.storageName(),
 		Ephemeral:  a.folder.State().Ephemeral,
 		Memory:     control.OwnMemory(),

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/taskctl-dev/taskctl/cluster/kind"
 	"github.com/taskctl-dev/taskctl/internal/config"
 	"github.com/taskctl-dev/taskctl/internal/datadir"
 )
@@ -18,6 +19,7 @@ const (
 	APIServer         = "apiserver"
 	Cleanup           = "cleanup"
 	ControllerManager = "controller-manager"
+	Node              = "node"
 	Manifests         = "manifests"
 	Operator          = "operator"
 	Webhooks          = "webhooks"
@@ -25,9 +27,15 @@ const (
 	Registration      = "registration"
 )
 
+// The drivers: where the API server comes from.
+const (
+	EmbeddedDriver = "embedded"
+	KindDriver     = "kind"
+)
+
 // Components are all components, in an order in which they can start.
 func Components() []string {
-	return []string{Certificates, Storage, APIServer, Cleanup, ControllerManager, Manifests, Operator, Webhooks, Aggregator, Registration}
+	return []string{Certificates, Storage, APIServer, Cleanup, ControllerManager, Node, Manifests, Operator, Webhooks, Aggregator, Registration}
 }
 
 // Removable are the components that may be left out. What is left without all
@@ -61,6 +69,10 @@ type Options struct {
 	Folder *datadir.Folder
 	// Name is the appliance's name.
 	Name string
+	// Driver is EmbeddedDriver or KindDriver; "" is the former.
+	Driver string
+	// Kind is for KindDriver.
+	Kind KindOptions
 	// Storage is where objects are stored, with its passwords read; the zero
 	// one is [DefaultStorage].
 	Storage config.Storage
@@ -95,6 +107,12 @@ func (o Options) check() error {
 	if err := CheckWithout(o.Without); err != nil {
 		return err
 	}
+	if o.Driver == KindDriver && slices.Contains(o.Without, ControllerManager) {
+		return fmt.Errorf("the component %q can't be left out with --cluster kind: it runs in the node", ControllerManager)
+	}
+	if err := kind.CheckSection(o.Kind.Section); err != nil {
+		return err
+	}
 	return CheckStorage(o.Storage)
 }
 
@@ -105,6 +123,7 @@ type EventKind string
 const (
 	ComponentEvent EventKind = "component" // a component changed its state
 	NoticeEvent    EventKind = "notice"    // something that people should know
+	ProgressEvent  EventKind = "progress"  // what is going on within a step
 	ReadyEvent     EventKind = "ready"     // everything answers
 	StoppingEvent  EventKind = "stopping"  // an ordered stop began
 	StoppedEvent   EventKind = "stopped"   // an ordered stop ended
@@ -125,11 +144,12 @@ type Event struct {
 	// LogLines are the last lines of LogFile, of a FailedEvent: the file may
 	// be deleted in a moment.
 	LogLines []string `json:"logLines,omitempty"`
-	// Message: a NoticeEvent.
+	// Message: a NoticeEvent, a ProgressEvent.
 	Message string `json:"message,omitempty"`
 
 	// The rest: a ReadyEvent.
 	Name       string `json:"name,omitempty"`
+	Driver     string `json:"driver,omitempty"`
 	Server     string `json:"server,omitempty"`
 	Context    string `json:"context,omitempty"`
 	Kubeconfig string `json:"kubeconfig,omitempty"`

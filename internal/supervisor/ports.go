@@ -1,24 +1,30 @@
 package supervisor
 
-import "sync"
+import (
+	"net/netip"
+	"sync"
+)
 
-// portBook remembers the port at which a component answers now.
+// loopback is where everything answers that only this machine's programs ask.
+const loopback = "127.0.0.1"
+
+// portBook remembers the address at which the API server finds a component now.
 type portBook struct {
 	mu    sync.Mutex
-	ports map[string]int
+	ports map[string]netip.AddrPort
 }
 
-func (b *portBook) set(component string, port int) {
+func (b *portBook) set(component string, address netip.AddrPort) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ports == nil {
-		b.ports = map[string]int{}
+		b.ports = map[string]netip.AddrPort{}
 	}
-	b.ports[component] = port
+	b.ports[component] = address
 }
 
-// get is 0 for a component that has not opened a port.
-func (b *portBook) get(component string) int {
+// get is not valid for a component that has not opened a port.
+func (b *portBook) get(component string) netip.AddrPort {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ports[component]

@@ -2,13 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/taskctl-dev/taskctl/cluster/kind"
 	"github.com/taskctl-dev/taskctl/internal/install"
 )
 
@@ -23,6 +23,9 @@ const unregisterLimit = 2 * time.Second
 func (a *Appliance) register(admin *rest.Config) func(context.Context, func()) error {
 	return func(ctx context.Context, ready func()) error {
 		for {
+			if err := a.tryFromNode(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
 			if err := install.Register(ctx, admin, a.registration()); err != nil && ctx.Err() == nil {
 				return err
 			}
@@ -42,15 +45,39 @@ func (a *Appliance) register(admin *rest.Config) func(context.Context, func()) e
 // registration describes what this run has to register.
 func (a *Appliance) registration() install.Registration {
 	registration := install.Registration{RunID: a.runID}
-	if port := a.ports.get(Webhooks); port != 0 {
-		registration.WebhookURL = "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	if address := a.ports.get(Webhooks); address.IsValid() {
+		registration.WebhookURL = "https://" + address.String()
 		registration.WebhookCABundle = a.pki.CABundle()
 	}
-	if port := a.ports.get(Aggregator); port != 0 {
-		registration.AggregatorPort = int32(port)
+	if address := a.ports.get(Aggregator); address.IsValid() {
+		registration.AggregatorHost, registration.AggregatorPort = address.Addr().String(), int32(address.Port())
 		registration.AggregatorCABundle = a.pki.CABundle()
 	}
 	return registration
+}
+
+// tryFromNode checks that the node reaches what is about to be registered: a
+// webhook that can't be reached fails every write of a Task. A firewall does not
+// go away by waiting, so it fails the appliance.
+func (a *Appliance) tryFromNode(ctx context.Context) error {
+	if a.cluster == nil {
+		return nil
+	}
+	for _, component := range []string{Webhooks, Aggregator} {
+		address := a.ports.get(component)
+		if !address.IsValid() {
+			continue
+		}
+		err := a.cluster.TryFromNode(ctx, address.Addr(), int(address.Port()))
+		var unreachable *kind.UnreachableError
+		if errors.As(err, &unreachable) && ctx.Err() == nil {
+			a.group.Fail(Registration, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unregister runs although ctx has ended: it is the first step of the stop.

@@ -171,7 +171,7 @@ func TestHomeUnset(t *testing.T) {
 	// finds processes that are left behind.
 	withoutHome := func(args ...string) *exec.Cmd {
 		command := s.command(args...)
-		command.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + s.home, "XDG_STATE_HOME=" + filepath.Join(s.home, "state")}
+		command.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + s.home, "XDG_STATE_HOME=" + filepath.Join(s.home, "state"), "TASKCTL_CLUSTER=embedded"}
 		return command
 	}
 	result := s.runCommand(withoutHome("up", "-d"))

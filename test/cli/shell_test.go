@@ -41,6 +41,8 @@ func newShell(t *testing.T) *shell {
 	s.env = []string{
 		"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + temporary,
 		"KUBECONFIG=" + filepath.Join(s.home, "kubeconfig"),
+		// On a machine with Docker the default would be a kind cluster.
+		"TASKCTL_CLUSTER=embedded",
 	}
 	t.Cleanup(s.leaveNothing)
 	return s
