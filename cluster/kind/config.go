@@ -20,9 +20,10 @@ const (
 	pkiMount = "/etc/kubernetes/pki"
 	// apiServerPort is the API server's port in the node.
 	apiServerPort = "6443"
-	// certificateYears is how long the certificates that kubeadm makes live:
-	// nothing renews them, and a node may be kept for long.
-	certificateYears = "87600h"
+	// certificateLife is how long the certificates that kubeadm makes live, nine
+	// years: nothing renews them, and a node may be kept for long. Their
+	// authority lives ten.
+	certificateLife = "78840h"
 )
 
 // newConfig is the kind configuration of the node: the user's section, and
@@ -93,7 +94,7 @@ func (c *Cluster) patches(facts nodeFacts) ([]string, error) {
 	}
 	all := []map[string]any{{
 		"kind":                      "ClusterConfiguration",
-		"certificateValidityPeriod": certificateYears,
+		"certificateValidityPeriod": certificateLife,
 		"etcd": map[string]any{"external": map[string]any{
 			"endpoints": []string{"unix://" + socketMount + "/" + filepath.Base(c.Socket)},
 		}},
