@@ -36,6 +36,9 @@ type Cluster struct {
 	// Known says that a node was made for this store before: that it is gone
 	// needs Recreate.
 	Known bool
+	// Used says that some node for this store was complete: the network's
+	// objects, which kind can only make once, are in it.
+	Used bool
 	// KubeconfigFile is a path for the file that kind insists on; it is deleted.
 	KubeconfigFile string
 	// Created is called when the node was made; an error fails the start.

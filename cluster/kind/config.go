@@ -53,6 +53,8 @@ func (c *Cluster) newConfig(facts nodeFacts) (*v1alpha4.Cluster, error) {
 		Networking: v1alpha4.Networking{
 			APIServerAddress: "127.0.0.1",
 			APIServerPort:    int32(c.Port),
+			// Those that are in the store make the network of the new node too.
+			DisableDefaultCNI: c.Used,
 		},
 		KubeadmConfigPatches:    append(append([]string{}, c.Section.KubeadmConfigPatches...), patches...),
 		ContainerdConfigPatches: c.Section.ContainerdConfigPatches,

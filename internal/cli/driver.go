@@ -70,8 +70,6 @@ func recreatesNode(config *upConfig, folder *datadir.Folder) bool {
 	return config.recreate && !folder.Fresh() && folder.State().Driver == supervisor.KindDriver
 }
 
-// halfMade says that the folder's node was never complete and another driver is
-// asked for now: there is nothing in the folder that anybody could miss.
-func halfMade(config *upConfig, state datadir.State) bool {
-	return state.Driver == supervisor.KindDriver && (state.Node == nil || !state.Node.Used) && config.cluster == supervisor.EmbeddedDriver
-}
+// halfMade says that a node was begun for the folder and never complete: there
+// is nothing in the folder that anybody could miss, and what there is hinders.
+func halfMade(state datadir.State) bool { return state.Node != nil && !state.Node.Used }

@@ -181,7 +181,7 @@ func takeOver(ctx context.Context, config *upConfig, folder *datadir.Folder, not
 	case folder.Fresh():
 	case recreatesNode(config, folder):
 		config.options.Kind.Recreate = true
-	case config.recreate, state.Ephemeral, halfMade(config, state):
+	case config.recreate, state.Ephemeral, halfMade(state):
 		// An ephemeral one that is still there was killed.
 		if state.Kubeconfig != nil {
 			if err := supervisor.Unmerge(ctx, folder.Path, state.Kubeconfig); err != nil {

@@ -159,7 +159,10 @@ func (f *Folder) load(name string) error {
 	}
 	if state.Path != f.Path {
 		// A copy: ports, sockets, node and kubeconfig entries are the original's.
-		state.Ports, state.SocketDir, state.Kubeconfig, state.Node = nil, "", nil, nil
+		state.Ports, state.SocketDir, state.Kubeconfig = nil, "", nil
+		if state.Node != nil {
+			state.Node.Complete = false
+		}
 	}
 	state.Version, state.Program = Format, version.String()
 	state.Name, state.Path, state.PID = name, f.Path, os.Getpid()

@@ -61,6 +61,7 @@ func (a *Appliance) prepareNode(ctx context.Context) error {
 		APIServerArgs:  a.options.APIServerArgs,
 		Recreate:       options.Recreate,
 		Known:          known,
+		Used:           recorded != nil && recorded.Used,
 		KubeconfigFile: filepath.Join(a.folder.Path, ".kind-kubeconfig"),
 		Created:        a.nodeCreated,
 		Progress:       a.progress,
