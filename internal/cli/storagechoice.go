@@ -21,7 +21,7 @@ func chooseStorage(up *upConfig, folder *datadir.Folder) error {
 	case recorded == "", asked.String() == recorded:
 	case !asked.IsZero():
 		// The store itself refuses what would strand keys.
-		if err := checkChange(folder.Path, recorded, asked, startAnew(up, folder)); err != nil {
+		if err := checkChange(folder, recorded, asked); err != nil {
 			return err
 		}
 	default:
@@ -36,20 +36,20 @@ func chooseStorage(up *upConfig, folder *datadir.Folder) error {
 
 // checkChange refuses a change of the storage to or from an etcd that the API
 // server talks to directly, unless that etcd stays a backend.
-func checkChange(path, recorded string, asked config.Storage, startAnew string) error {
+func checkChange(folder *datadir.Folder, recorded string, asked config.Storage) error {
 	stays := slices.ContainsFunc(asked.Backends, func(b config.Backend) bool { return config.FromSpec(b.Endpoint).String() == embeddedEtcd })
 	if recorded == "" || !isEtcdAlone(asked) && (recorded != embeddedEtcd || stays) {
 		return nil
 	}
 	return fmt.Errorf("the objects of %s are stored in %s, and would seem lost in %s: leave --storage and -f out, choose another --name, or %s",
-		path, recorded, asked, startAnew)
+		folder.Path, recorded, asked, startAnew(folder))
 }
 
 // startAnew is how a folder loses its objects: --recreate of a kind cluster
 // keeps them.
-func startAnew(up *upConfig, folder *datadir.Folder) string {
-	if folder.State().Driver == supervisor.KindDriver {
-		return "delete them with taskctl down --purge" + up.nameFlag()
+func startAnew(folder *datadir.Folder) string {
+	if state := folder.State(); state.Driver == supervisor.KindDriver {
+		return "delete them with taskctl down --purge" + common{name: state.Name}.nameFlag()
 	}
 	return "start anew with --recreate"
 }

@@ -69,7 +69,7 @@ func moveIn(c *cli.Context, out *printer, folder *datadir.Folder, chosen config.
 	if err := refuseHalfRestored(folder.Path); err != nil {
 		return storage.Moved{}, err
 	}
-	if err := checkChange(folder.Path, recorded, chosen); err != nil {
+	if err := checkChange(folder, recorded, chosen); err != nil {
 		return storage.Moved{}, err
 	}
 	if err := folder.Prepare(); err != nil {
