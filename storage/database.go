@@ -97,10 +97,8 @@ func openDatabase(ctx context.Context, config Config, kind string, b Backend) (b
 		if err != nil {
 			return nil, err
 		}
-		if inside, err := filepath.Rel(config.DataDir, path); err == nil && filepath.IsLocal(inside) {
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				return nil, fmt.Errorf("make the folder of the database: %w", err)
-			}
+		if err := makeFolderIn(config.DataDir, path); err != nil {
+			return nil, err
 		}
 		return sqlite.Open(ctx, sqlite.Config{Path: path})
 	case "postgres":
@@ -115,6 +113,24 @@ func openDatabase(ctx context.Context, config Config, kind string, b Backend) (b
 		})
 	}
 	return openEtcd(ctx, config, b, logger)
+}
+
+// makeFolderIn makes the folder of a file that lies below the data folder,
+// which must be there itself. Elsewhere it makes nothing.
+func makeFolderIn(dataDir, file string) error {
+	inside, err := filepath.Rel(dataDir, filepath.Dir(file))
+	if err != nil || inside == "." || !filepath.IsLocal(inside) {
+		return nil
+	}
+	root, err := os.OpenRoot(dataDir)
+	if err != nil {
+		return fmt.Errorf("open the data folder: %w", err)
+	}
+	defer root.Close()
+	if err := root.MkdirAll(inside, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the database in %s: %w", dataDir, err)
+	}
+	return nil
 }
 
 // openEtcd opens the embedded etcd or an existing one.
