@@ -31,8 +31,8 @@ func TestLife(t *testing.T) {
 	})
 	t.Run("the operator's script works", func(t *testing.T) { kubectlScript(u.in(t)) })
 	t.Run("the aggregated API answers", func(t *testing.T) { aggregated(u.in(t)) })
-	t.Run("an image is loaded, and a Deployment runs", func(t *testing.T) { deployment(u.in(t)) })
-	t.Run("logs are exported with the node's", func(t *testing.T) {
+	t.Run("an image is loaded and a Deployment runs", func(t *testing.T) { deployment(u.in(t)) })
+	t.Run("logs are exported with those of the node", func(t *testing.T) {
 		u, dir := u.in(t), filepath.Join(t.TempDir(), "logs")
 		u.must("logs", "--export", dir)
 		for _, name := range []string{"apiserver.log", filepath.Join("kind", u.node(), "kubelet.log"), filepath.Join("kind", u.node(), "journal.log")} {
@@ -43,7 +43,7 @@ func TestLife(t *testing.T) {
 	})
 	u.kubectl("create", "configmap", "kept", "--from-literal=key=value")
 	token := strings.TrimSpace(u.kubectl("create", "token", "default"))
-	t.Run("it stops, and starts again with everything in it", func(t *testing.T) {
+	t.Run("it stops and starts again with everything in it", func(t *testing.T) {
 		u := u.in(t)
 		u.must("down")
 		if u.nodeRuns() {
