@@ -153,3 +153,18 @@ func TestAnImageThatIsNotThereOffline(t *testing.T) {
 		}
 	}
 }
+
+func TestAFrozenNodeIsThawedAndStopped(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "thawed")
+	inspected := `[{"Id":"0123abc","State":{"Running":true},"Config":{"Image":"kindest/node:v1"},"Mounts":[{"Source":"/ours/run","Destination":"/taskctl/run"}]}]`
+	fakeEngines(t, map[string]string{"docker": answers("'container inspect'*) " + prints(inspected) + "\n;;\n" +
+		"stop*) if [ ! -e " + mark + " ]; then " + failsWith("tried to kill container, but did not receive an exit event") + "\nfi;;\n" +
+		"run*kindest/node:v1*0123abc*) echo >" + mark + ";;\n*) exit 1;;")})
+	node := Node{Engine: &Engine{Name: "docker", CgroupV1: true}, Cluster: "taskctl", SocketDir: "/ours/run"}
+	if err := node.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Error("nothing was thawed")
+	}
+}

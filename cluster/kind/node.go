@@ -37,6 +37,7 @@ type Node struct {
 // nodeState is what the engine says of the container.
 type nodeState struct {
 	present bool
+	id      string
 	ours    bool
 	running bool
 	image   string
@@ -57,6 +58,7 @@ func (n *Node) inspect(ctx context.Context) (nodeState, error) {
 		return nodeState{}, fmt.Errorf("asking %s for the container %s: %w", n.Engine.Name, n.Name(), n.Engine.explain(err))
 	}
 	var found []struct {
+		ID    string `json:"Id"`
 		State struct{ Running, Restarting bool }
 		// Config.Image is the name that was asked for, Image its id.
 		Config     struct{ Image string }
@@ -69,7 +71,7 @@ func (n *Node) inspect(ctx context.Context) (nodeState, error) {
 		return nodeState{}, fmt.Errorf("%s describes the container %s in a way that can't be understood: %w", n.Engine.Name, n.Name(), err)
 	}
 	container := found[0]
-	state := nodeState{present: true, running: container.State.Running || container.State.Restarting, image: container.Config.Image}
+	state := nodeState{present: true, id: container.ID, running: container.State.Running || container.State.Restarting, image: container.Config.Image}
 	for _, mount := range container.Mounts {
 		state.ours = state.ours || mount.Destination == socketMount && mount.Source == n.SocketDir
 	}
@@ -105,7 +107,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	if err != nil || !state.ours || !state.running {
 		return err
 	}
-	if _, err := n.Engine.run(ctx, "stop", "-t", strconv.Itoa(stopSeconds), n.Name()); err != nil {
+	if err := n.endedBy(ctx, state, "stop", "-t", strconv.Itoa(stopSeconds), n.Name()); err != nil {
 		return fmt.Errorf("stopping the node %s: %w", n.Name(), err)
 	}
 	return nil
@@ -125,7 +127,7 @@ func (n *Node) removeContainer(ctx context.Context) error {
 	if err != nil || !state.ours {
 		return err
 	}
-	if _, err := n.Engine.run(ctx, "rm", "--force", "--volumes", n.Name()); err != nil && !says(err, "no such container") {
+	if err := n.endedBy(ctx, state, "rm", "--force", "--volumes", n.Name()); err != nil && !says(err, "no such container") {
 		return fmt.Errorf("deleting the node %s: %w", n.Name(), err)
 	}
 	return nil
