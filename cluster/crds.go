@@ -93,6 +93,10 @@ func awaitCRD(ctx context.Context, client *clientset.Clientset, crd *apiextensio
 				state = err.Error()
 				return false, ctx.Err()
 			}
+			if err := discovered(client, crd, version.Name); err != nil {
+				state = err.Error()
+				return false, ctx.Err()
+			}
 		}
 		return true, nil
 	})
@@ -100,6 +104,29 @@ func awaitCRD(ctx context.Context, client *clientset.Clientset, crd *apiextensio
 		return fmt.Errorf("it is not served in time (%s): %w", state, ctx.Err())
 	}
 	return err
+}
+
+// discovered is nil once clients that look for the resource find it: the list
+// of groups and the group's own follow a moment after it is served.
+func discovered(client *clientset.Clientset, crd *apiextensionsv1.CustomResourceDefinition, version string) error {
+	groupVersion := crd.Spec.Group + "/" + version
+	groups, err := client.Discovery().ServerGroups()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(metav1.ExtractGroupVersions(groups), groupVersion) {
+		return fmt.Errorf("discovery does not list %s", groupVersion)
+	}
+	list, err := client.Discovery().ServerResourcesForGroupVersion(groupVersion)
+	if err != nil {
+		return err
+	}
+	for _, resource := range list.APIResources {
+		if resource.Name == crd.Spec.Names.Plural {
+			return nil
+		}
+	}
+	return fmt.Errorf("discovery does not list %s in %s", crd.Spec.Names.Plural, groupVersion)
 }
 
 func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
